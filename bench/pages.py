@@ -131,6 +131,10 @@ def _views(client: Client, place: Place) -> dict[str, str]:
     told = next(commit.sha for commit in truth if commit.sessions)
     return {
         "Now": "/",
+        "Sessions": "/sessions",
+        "Sessions, longest": "/sessions?sort=longest",
+        "Sessions, words": f"/sessions?q={quote(COMMON)}",
+        "Sessions, with commits": "/sessions?outcome=committed",
         "Timeline": "/timeline",
         "Session": f"/sessions/{longest.agent}/{quote(longest.session_id, safe='')}",
         "Commit": f"/commits/{told}",

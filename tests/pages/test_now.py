@@ -363,13 +363,30 @@ def test_what_is_over_is_cut_to_a_few_rows(
 # -- without anything ----------------------------------------------------------------------------
 
 
-def test_no_session_is_open(site: Site, page: Page, axe: Callable[[Page], None]) -> None:
-    site.open(page)
-    assert page.locator(".empty-title").inner_text() == "No agent is working"
-    page.get_by_role("link", name="Last session").click()
-    page.wait_for_url("**/sessions/claude/**")
-    site.open(page)
+def test_nothing_runs(site: Site, page: Page, axe: Callable[[Page], None]) -> None:
+    site.open(page, "/")
+    expect(page.locator(".lede")).to_contain_text("Nothing runs. An agent was last active")
+    expect(page.locator(".today")).to_contain_text("Sessions")
+    expect(page.locator("#g-pick")).to_contain_text("Pick up")
+    for command in page.locator(".thread .cmd").all():
+        shown = command.locator(".cmd-text").inner_text()
+        assert command.locator("[data-copy]").get_attribute("data-copy") == shown
+        assert shown.startswith("cd ")
     axe(page)
+
+
+def test_since_you_last_looked_begins_with_the_visit_before(site: Site, page: Page) -> None:
+    site.open(page, "/")
+    expect(page.locator(".today .health-title")).to_have_text("Last 24 hours")
+    name = f"whyfor-looked-{site.port}"
+    long_ago = int(now() / 1000) - 7 * 86_400
+    page.context.add_cookies([{"name": name, "value": f"0.{long_ago}", "url": site.url}])
+    for _ in range(2):  # a second look is of the same visit
+        page.goto(site.url)
+        expect(page.locator("#g-away")).to_contain_text("Since you last looked")
+    kept = {cookie.get("name"): cookie for cookie in page.context.cookies(site.url)}[name]
+    assert str(kept.get("value", "")).startswith(f"{long_ago}.")
+    assert kept.get("httpOnly") and kept.get("sameSite") == "Strict"
 
 
 def test_the_first_run_says_what_to_do(

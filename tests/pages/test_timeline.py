@@ -338,10 +338,26 @@ def test_without_its_repository_what_was_kept_is_told(tmp_path: Path, page: Page
         site.open(page, f"/timeline?project={PROJECT}")
         expect(page.locator(".banner")).to_contain_text("not on this machine any more")
         expect(page.locator(".tl-story")).to_have_count(5)
+        expect(page.locator("#g-kept")).to_contain_text("Its sessions")
+        expect(page.locator(".tl-kept .ses-row")).to_have_count(6)
         page.locator(f"#c-{shop.commits['keys'][:12]} .tl-title").click()
         expect(page.locator("h1")).to_have_text("Charge once when the gateway times out")
         expect(page.locator(".banner")).to_contain_text("not on this machine any more")
         expect(page.locator(".filediff")).to_have_count(2)
+
+
+def test_it_opens_on_the_project_with_the_newest_story(tmp_path: Path, page: Page) -> None:
+    shop = build(tmp_path)
+    other = Repo.made(tmp_path / "home" / "other", Clock(shop.repo.clock.now + 60))
+    other.git("remote", "add", "origin", "git@example.com:acme/other.git")
+    later = Agent("later", other)
+    later.prompt("Only a question, no commit.")
+    later.say("An answer.")
+    later.save(tmp_path / "home")
+    ingest(shop.settings)
+    with Site(shop.settings) as site:
+        site.open(page, "/timeline")
+        expect(page.locator("h1")).to_have_text("acme/checkout")
 
 
 def test_a_repository_without_a_commit(tmp_path: Path, page: Page) -> None:

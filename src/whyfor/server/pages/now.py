@@ -2,38 +2,77 @@
 
 from __future__ import annotations
 
+import re
+import time
+from contextlib import suppress
 from typing import Any
 
-from litestar import get
+import msgspec
+from litestar import Request, get
 from litestar.di import NamedDependency
 from litestar.params import FromQuery
 from litestar.response import Template
 
-from whyfor.live.board import ROWS, PreviewCache
+from whyfor.config import Settings
+from whyfor.live.board import ROWS, NowBoard, PreviewCache
 from whyfor.live.hub import Hub
-from whyfor.server.page import Live, render_page
+from whyfor.model.errors import NotFound
+from whyfor.server.page import Kept, Live, render_page
+from whyfor.server.session_rows import ROW_WORDS
+from whyfor.service.now import quiet_now
 
+VISIT = 1800  # seconds without a look after which another visit begins
 ALL = 1000  # rows: more than a hub has sessions
 Seen = NamedDependency[PreviewCache]
 Word = FromQuery[str]
 
 
+class Visit(msgspec.Struct, frozen=True):
+    """When somebody looked at Now before this visit, and last during it; in seconds, 0: unknown.
+    Looks that are less than half an hour apart are one visit."""
+
+    before: int
+    last: int
+
+    @property
+    def since(self) -> int:
+        """In ms; a day ago if nobody is known to have looked before."""
+        return 1000 * (self.before or self.last - 24 * 3600)
+
+
 @get("/", include_in_schema=False, sync_to_thread=True)
 def now(
-    hub: Live, glances: Seen, agent: Word = "", project: Word = "", rest: Word = ""
+    request: Request[Any, Any, Any],
+    settings: Kept,
+    hub: Live,
+    glances: Seen,
+    agent: Word = "",
+    project: Word = "",
+    rest: Word = "",
 ) -> Template:
     cursor = str(hub.cursor)  # before the look: what comes between is told twice rather than never
-    return render_page(
-        "now.html", here="now", cursor=cursor, **_shown(hub, glances, agent, project, rest)
-    )
+    visit = _visit(request)
+    shown = _shown(hub, glances, agent, project, rest)
+    quiet = _quiet(settings, shown["board"], visit, agent, project)
+    page = render_page("now.html", here="now", cursor=cursor, **shown, **quiet)
+    return _remember(page, request, visit)
 
 
 @get("/now/board", include_in_schema=False, sync_to_thread=True)
 def fragment(
-    hub: Live, glances: Seen, agent: Word = "", project: Word = "", rest: Word = ""
+    request: Request[Any, Any, Any],
+    settings: Kept,
+    hub: Live,
+    glances: Seen,
+    agent: Word = "",
+    project: Word = "",
+    rest: Word = "",
 ) -> Template:
     """The same without its frame, for a page that is open."""
-    return render_page("now/board.html", **_shown(hub, glances, agent, project, rest))
+    visit = _visit(request)
+    shown = _shown(hub, glances, agent, project, rest)
+    quiet = _quiet(settings, shown["board"], visit, agent, project)
+    return _remember(render_page("now/board.html", **shown, **quiet), request, visit)
 
 
 @get("/now/count", include_in_schema=False, sync_to_thread=False)
@@ -47,6 +86,41 @@ def _shown(hub: Hub, glances: PreviewCache, agent: str, project: str, rest: str)
     rows = ALL if rest == "all" else ROWS
     board = glances.board(hub.standings, agent=agent, project=project, rows=rows)
     return {"board": board, "agent": agent, "project": project, "rows": rows, "trouble": trouble}
+
+
+def _quiet(
+    settings: Settings, board: NowBoard, visit: Visit, agent: str, project: str
+) -> dict[str, Any]:
+    """What is shown if nothing runs and nobody waits; nothing before anything was captured."""
+    groups = board.groups
+    busy = any(groups[name] for name in ("waiting_approval", "waiting", "running"))
+    found = None
+    if not busy and not board.empty:
+        with suppress(NotFound):
+            found = quiet_now(settings, visit.since, agent=agent, project=project)
+    return {"quiet": found, "visited": bool(visit.before), **ROW_WORDS}
+
+
+# -- when somebody last looked -------------------------------------------------------------------
+
+
+def _cookie(request: Request[Any, Any, Any]) -> str:
+    return f"whyfor-looked-{request.url.port}"  # a browser does not tell ports apart
+
+
+def _visit(request: Request[Any, Any, Any]) -> Visit:
+    at = int(time.time())
+    found = re.fullmatch(r"(\d{1,11})\.(\d{1,11})", request.cookies.get(_cookie(request), ""))
+    before, last = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 0 < last <= at:
+        return Visit(0, at)
+    return Visit(last if at - last > VISIT else before, at)
+
+
+def _remember(page: Template, request: Request[Any, Any, Any], visit: Visit) -> Template:
+    value = f"{_cookie(request)}={visit.before}.{visit.last}"
+    page.headers["set-cookie"] = f"{value}; HttpOnly; SameSite=Strict; Path=/; Max-Age=31536000"
+    return page
 
 
 router = [now, fragment, count]

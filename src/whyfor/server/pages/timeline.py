@@ -10,17 +10,28 @@ from litestar import get
 from litestar.params import FromPath, FromQuery
 from litestar.response import Template
 
+from whyfor.config import Settings
+from whyfor.live.hub import Hub
 from whyfor.model.checkpoints import TAGS
 from whyfor.model.errors import BadInput
 from whyfor.model.stories import CommitFilter
 from whyfor.model.times import parse_when
 from whyfor.server.page import Kept, Live, render_page
 from whyfor.server.pages.words import day_word
+from whyfor.server.session_rows import ROW_WORDS
 from whyfor.service.agents import agent_names, agent_title
 from whyfor.service.projects import project_summaries
-from whyfor.service.timeline import SHORT_REASONS, TimelineView, related, timeline
+from whyfor.service.session_list import ListRequest, ListView, session_list
+from whyfor.service.timeline import (
+    SHORT_REASONS,
+    TimelineView,
+    newest_story_project,
+    related,
+    timeline,
+)
 
 SINCE = {"7d": "7 days", "30d": "30 days", "90d": "90 days", "365d": "1 year", "all": "All time"}
+KEPT = 20  # sessions shown of a project whose repository is gone
 STORY = {"": None, "with": True, "without": False}
 
 
@@ -46,7 +57,8 @@ def show(
             return render_page(
                 "timeline/projects.html", here="timeline", projects=known, home=settings.user_home
             )
-        project = next((item for item in known if item.folder), known[0]).project.identity
+        there = next((item for item in known if item.folder), known[0]).project.identity
+        project = newest_story_project(settings) or there
     which = CommitFilter(
         branch=branch or None,
         author=author or None,
@@ -90,6 +102,8 @@ def show(
         words=related(settings, chosen) if chosen else None,
         choices=_choices(found, asked),
         periods=SINCE,
+        kept=_kept(settings, hub, found),
+        **ROW_WORDS,
         why=lambda reason: SHORT_REASONS.get(reason, reason),
         day_word=day_word,
         link=here,
@@ -110,6 +124,14 @@ def choose(settings: Kept) -> Template:
 def panel(settings: Kept, sha: FromPath[str]) -> Template:
     """The prompts of one commit, for the panel beside the list."""
     return render_page("timeline/related.html", words=related(settings, sha))
+
+
+def _kept(settings: Settings, hub: Hub, found: TimelineView) -> ListView | None:
+    """The sessions of a project whose repository is gone: git cannot tell of it any more."""
+    if found.folder:
+        return None
+    asked = ListRequest(project=found.project.identity)
+    return session_list(settings, asked, hub.standings, limit=KEPT)
 
 
 def _choices(found: TimelineView, asked: dict[str, str]) -> dict[str, list[tuple[str, str]]]:

@@ -22,6 +22,7 @@ from whyfor.model.checkpoints import EVIDENCE, Checkpoint, CommitMark, Part
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.events import SpokenWord
 from whyfor.model.paths import to_text
+from whyfor.model.query import Filters
 from whyfor.model.sessions import Project, Session
 from whyfor.model.stories import MERGE, CommitFilter, CommitStory
 from whyfor.service.timeline.lanes import LaneSlice, SessionSpan, lanes
@@ -123,6 +124,13 @@ def timeline(
         return _Page(library, known[0], known[1], which, frozenset(open_sessions)).page(
             after, limit
         )
+
+
+def newest_story_project(settings: Settings) -> str | None:
+    """Return the project with the newest commit that has a story; None if no commit has one."""
+    with reading(settings) as library:
+        found = library.search.commits([], Filters(), 1)
+    return found[0].project if found else None
 
 
 def related(settings: Settings, sha: str) -> tuple[Checkpoint, list[tuple[Part, list[SpokenWord]]]]:
