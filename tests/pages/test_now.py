@@ -288,7 +288,7 @@ def test_failed_is_a_sort_of_waiting_or_ended(
 def test_a_tooltip_comes_with_hover_and_focus_and_goes_with_escape(
     site: Site, page: Page, kept: list[Session], stand: Callable[..., None]
 ) -> None:
-    stand(real(kept[0], "idle"), standing("other", "exited"))
+    stand(real(kept[0], "idle"), standing("other", "exited"), standing("busy", "running"))
     site.open(page)
     row, tip = page.locator(".row").first, page.locator(".row .tip").first
     expect(tip).to_be_hidden()
@@ -353,7 +353,8 @@ def test_filters_leave_one_agent_or_project(
 def test_what_is_over_is_cut_to_a_few_rows(
     site: Site, page: Page, stand: Callable[..., None]
 ) -> None:
-    stand(*(standing(f"s{number}", "exited") for number in range(30)))
+    over = [standing(f"s{number}", "exited") for number in range(30)]
+    stand(standing("busy", "running"), *over)
     site.open(page)
     expect(page.locator(".row")).to_have_count(12)
     page.get_by_role("link", name="All of the last day").click()
