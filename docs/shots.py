@@ -31,6 +31,7 @@ TALLEST = {1280: 1320, 400: 860}  # what is below is not in the picture
 PATIENCE = 60_000  # ms, on a busy machine
 SESSION = "/sessions/claude/5b1d0c3e-7f0a-4c7e-9d53-2a6f8e1b4c90"
 UNFOLDED = ("Thought", "Write")
+SESSIONS = f"/sessions?at=claude:{SESSION.rpartition('/')[2]}"
 TIMELINE = "/timeline?project=example.com/harbour/tidewatch"
 
 
@@ -74,7 +75,8 @@ def main() -> None:
         told = subprocess.check_output(
             ["git", "-C", demo.repository, "rev-parse", "HEAD~4"], text=True
         ).strip()
-        pages = {"now": "/", "timeline": TIMELINE, "session": SESSION, "commit": f"/commits/{told}"}
+        pages = {"now": "/", "sessions": SESSIONS, "timeline": TIMELINE}
+        pages |= {"session": SESSION, "commit": f"/commits/{told}"}
         take(settings, {**pages, "search": "/search?q=harbour", "insights": "/insights"})
 
 
@@ -132,7 +134,7 @@ def shoot(context: BrowserContext, address: str, image: Path) -> None:
     expect(page.locator(".live")).to_have_attribute("data-live", "on", timeout=PATIENCE)
     if image.name.startswith("now"):
         expect(page.locator(".card")).to_have_count(8, timeout=PATIENCE)
-    for words in UNFOLDED if image.name.startswith("session") else ():
+    for words in UNFOLDED if image.name.startswith("session-") else ():
         page.locator("summary", has_text=words).first.click()
     page.mouse.move(0, 0)
     page.evaluate("document.activeElement?.blur()")
