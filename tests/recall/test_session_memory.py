@@ -157,6 +157,11 @@ def test_standing_rules_are_caught_wherever_they_stand_in_a_prompt() -> None:
     ]
 
 
+def test_what_an_agent_tells_its_subagent_is_no_rule_of_a_person() -> None:
+    story = Story().prompt("Look for callers. Never change a file.")
+    assert derive_memory("claude:s1", "claude", story.events, by_person=False).observations == ()
+
+
 def test_a_question_about_a_rule_is_none() -> None:
     assert Story().prompt("Never mind the log. Always the same error?").notes("rule") == []
 

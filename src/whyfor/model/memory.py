@@ -97,6 +97,7 @@ class WaitingSession(msgspec.Struct, frozen=True):
     session_id: str
     first_seq: int
     last_seq: int
+    subagent: bool = False
 
 
 class MemoryFilter(msgspec.Struct, frozen=True):

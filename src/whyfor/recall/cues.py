@@ -128,6 +128,14 @@ RULE = _first(
     rf"(?:please )?use {_NAME}(?: {_NAME})?,? (?:not|instead of|rather than|never) {_NAME}",
     rf"prefer {_NAME} (?:over|to) {_NAME}",
 )
+MAY_RULE = _inside(  # in a whole prompt: cheaper than to look at each sentence
+    r"always",
+    r"never",
+    r"from now on",
+    r"ever",
+    r"use \S+(?: \S+)? (?:not|instead|rather|never)",
+    r"prefer",
+)
 NEXT = _inside(
     r"next steps?",
     r"remaining",
@@ -156,6 +164,11 @@ CONTROL = re.compile(
 PLAN = re.compile(r"\s*implement the following plan:?\s*", re.I)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _CODE = re.compile(r"[{}<>;=()\[\]|\\]")
+
+
+def may_tell(text: str) -> bool:
+    """Whether a text may hold a finding or a decision: cheaper than to look at each sentence."""
+    return bool(LEARNED.search(text) or DECIDED.search(text))
 
 
 def is_prose(text: str) -> bool:

@@ -24,5 +24,6 @@ def _remember(store: Store, session: WaitingSession) -> None:
     from whyfor.recall.session_memory import derive_memory  # an ingest without news does without
 
     events = store.conversation.events(session.number, session.first_seq)
-    memory = derive_memory(f"{session.agent}:{session.session_id}", session.agent, events)
+    name = f"{session.agent}:{session.session_id}"
+    memory = derive_memory(name, session.agent, events, by_person=not session.subagent)
     store.memory.save(session, memory, RULES_VERSION)

@@ -190,14 +190,19 @@ _ACTS: dict[str, Callable[[_Walk, _Turn, StoredEvent], None]] = {
 }
 
 
-def derive_memory(session: str, agent: str, events: Iterable[StoredEvent]) -> SessionMemory:
-    """Return the summary, observations and commands of a session. `session` names it for good."""
+def derive_memory(
+    session: str, agent: str, events: Iterable[StoredEvent], *, by_person: bool = True
+) -> SessionMemory:
+    """Return the summary, observations and commands of a session. `session` names it for good;
+    `by_person`: its prompts are a person's, not those of an agent to its subagent."""
     walk = _Walk(session, agent)
     for event in events:
         walk.add(event)
     turns = [walk.turns[number] for number in sorted(walk.turns)]
     said = list(_said(walk, turns))
-    notes = [*walk.notes, *said, *_from_person(walk, turns)]
+    notes = [*walk.notes, *said]
+    if by_person:
+        notes += _from_person(walk, turns)
     notes.sort(key=lambda note: (note.turn, note.key))
     summary = SessionSummary(
         request=_request(turns),
@@ -218,6 +223,10 @@ def _said(walk: _Walk, turns: Sequence[_Turn]) -> Iterator[Observation]:
     for turn in turns:
         taken = 0
         for event in reversed(turn.messages):  # the closing words first
+            if taken >= PER_TURN or len(seen) >= PER_SESSION:
+                break
+            if not cues.may_tell(event.text):
+                continue
             for sentence in sentences(event.text):
                 kind = _kind_said(sentence)
                 if kind is None or sentence.text.lower() in seen:
@@ -227,8 +236,6 @@ def _said(walk: _Walk, turns: Sequence[_Turn]) -> Iterator[Observation]:
                 if taken > PER_TURN or len(seen) > PER_SESSION:
                     break
                 yield _note(walk, turn, event, sentence, kind)
-            if taken >= PER_TURN:
-                break
 
 
 def _kind_said(sentence: Sentence) -> ObservationType | None:
@@ -276,7 +283,10 @@ def _from_person(walk: _Walk, turns: Sequence[_Turn]) -> Iterator[Observation]:
 def _of_prompt(
     walk: _Walk, turn: _Turn, prompt: StoredEvent, before: _Turn | None
 ) -> Iterator[Observation]:
+    ruling = cues.MAY_RULE.search(prompt.text)
     for place, sentence in enumerate(sentences(prompt.text)):
+        if place and not ruling:
+            break
         if sentence.text.endswith("?"):
             continue
         if cues.RULE.match(sentence.text):
@@ -348,8 +358,9 @@ def _investigated(turns: Sequence[_Turn]) -> tuple[str, ...]:
 
 
 def _completed(turns: Sequence[_Turn]) -> tuple[Quote, ...]:
-    outcomes = (_outcome(turn) for turn in turns if not turn.interrupted)
-    return tuple(quote for quote in outcomes if quote)[-PER_SESSION:]
+    ended = [turn for turn in turns if turn.messages and not turn.interrupted]
+    outcomes = (_outcome(turn) for turn in ended[-PER_SESSION:])
+    return tuple(quote for quote in outcomes if quote)
 
 
 def _outcome(turn: _Turn) -> Quote | None:

@@ -41,7 +41,7 @@ class SqliteMemory:
         rows = fetch(
             self.db,
             """
-            SELECT s.id, s.agent, s.session_id, s.own_from, s.last_seq
+            SELECT s.id, s.agent, s.session_id, s.own_from, s.last_seq, s.parent IS NOT NULL
             FROM sessions s
             LEFT JOIN memories m ON m.session_id = s.id
             WHERE s.last_seq IS NOT m.last_seq
@@ -51,7 +51,10 @@ class SqliteMemory:
             """,
             (version,),
         )
-        return [WaitingSession(*row) for row in rows]
+        return [
+            WaitingSession(number, agent, session_id, first, last, bool(subagent))
+            for number, agent, session_id, first, last, subagent in rows
+        ]
 
     def save(self, session: WaitingSession, memory: SessionMemory, version: int) -> None:
         number = session.number
