@@ -14,7 +14,7 @@ import pytest
 from whyfor.config import Settings
 from whyfor.model.query import SessionFilter
 from whyfor.model.wire.sessions import wire_hit
-from whyfor.service.search import search
+from whyfor.service.search import HitRange, search
 from whyfor.store.blobs import FolderBlobs
 
 Rows = list[tuple[Any, ...]]
@@ -53,6 +53,7 @@ _DERIVED = {
 _SEGMENTS = f"SELECT {_PATH}, generation, start, stop, digest, {{when}}, partial FROM segments"
 # Where every word stands; for many megabytes only how often it stands in each column.
 _PLACES = f"SELECT term, {_whose('doc >> 24')}, doc & 16777215, col, offset FROM temp.vocabulary"
+_STEMS = "SELECT term, col, doc, cnt FROM temp.stems"
 _COUNTS = "SELECT term, col, doc, cnt FROM temp.vocabulary"
 
 
@@ -65,10 +66,12 @@ def derived(
     if segments:
         queries["segments"] = _SEGMENTS
     queries["words"] = _COUNTS if large else _PLACES
+    queries["passages"] = _STEMS
     db = apsw.Connection(str(settings.database), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         kind = "col" if large else "instance"
         db.execute(f"CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, words, {kind})")
+        db.execute("CREATE VIRTUAL TABLE temp.stems USING fts5vocab(main, passages, col)")
         when = "observed_at" if observed else "0"
         return {
             name: sorted(db.execute(sql.replace("{when}", when)), key=repr)
@@ -100,7 +103,7 @@ def found(settings: Settings, *queries: str) -> list[dict[str, Any]]:
     return [
         msgspec.to_builtins(wire_hit(hit))
         for words in queries
-        for hit in search(settings, words, SessionFilter(), limit=20, newest=False)
+        for hit in search(settings, words, SessionFilter(), HitRange(20))
     ]
 
 

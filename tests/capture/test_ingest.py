@@ -373,7 +373,8 @@ def test_a_file_that_vanished_is_kept(
     assert_equal(derived(settings, observed=True, segments=True), before)
     result = cli("show", said.session_id[:8], "--raw")
     assert (result.code, result.out) == (0, said.text())
-    assert len(found(settings, "question apples")) == 3
+    [hit] = found(settings, "question apples")
+    assert len(hit["passages"]) == 3
     health = agent_health(cli)
     assert (health["gone"], health["files"]) == (1, 0)
 

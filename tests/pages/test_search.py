@@ -17,7 +17,14 @@ from tests.transcripts import Transcript
 from whyfor.model.query import Hit, SessionFilter
 from whyfor.server.pages import search as pages
 from whyfor.service.ingest import ingest
-from whyfor.service.search import CommitHit, SearchPage, SearchRequest, search, search_page
+from whyfor.service.search import (
+    CommitHit,
+    HitRange,
+    SearchPage,
+    SearchRequest,
+    search,
+    search_page,
+)
 
 from .browser import Complaints, Site
 from .hostile import HOSTILE
@@ -62,7 +69,12 @@ def path(**asked: str) -> str:
 
 
 def turns(found: SearchPage) -> set[tuple[str, int]]:
-    return {(hit.session.session_id, hit.turn) for hit in found.hits if isinstance(hit, Hit)}
+    return {
+        (passage.session.session_id, passage.turn)
+        for hit in found.hits
+        if isinstance(hit, Hit)
+        for passage in hit.passages
+    }
 
 
 # -- what is found -------------------------------------------------------------------------------
@@ -73,15 +85,15 @@ def turns(found: SearchPage) -> set[tuple[str, int]]:
     ["idempotency key", "seagulls", '"refund view"', "retr*", "file:charge.py", "tool:Bash"],
 )
 def test_the_hits_are_those_of_the_command_in_the_same_order(shop: Shop, words: str) -> None:
-    told = search(shop.settings, words, SessionFilter(), limit=PAGE, newest=False)
+    told = search(shop.settings, words, SessionFilter(), HitRange(PAGE))
     found = [
         hit
         for hit in search_page(shop.settings, SearchRequest(words), limit=PAGE).hits
         if isinstance(hit, Hit)
     ]
     assert told
-    assert [(hit.session.id, hit.seq) for hit in found] == [
-        (hit.session.id, hit.seq) for hit in told
+    assert [(hit.session.id, hit.best.seq) for hit in found] == [
+        (hit.session.id, hit.best.seq) for hit in told
     ]
 
 
@@ -90,7 +102,9 @@ def test_pages_follow_each_other_without_a_gap_or_a_hit_twice(shop: Shop) -> Non
     after: int | None = 0
     while after is not None:
         found = search_page(shop.settings, SearchRequest("seagulls", after=after), limit=7)
-        seen += [(hit.session.session_id, hit.turn) for hit in found.hits if isinstance(hit, Hit)]
+        seen += [
+            (hit.session.session_id, hit.best.turn) for hit in found.hits if isinstance(hit, Hit)
+        ]
         after = found.next
     whole = search_page(shop.settings, SearchRequest("seagulls"), limit=500)
     assert len(seen) == len(set(seen)) == len(turns(whole)) == 30
@@ -103,8 +117,7 @@ def test_counts_are_what_one_would_count_oneself(shop: Shop) -> None:
 
     counts = search_page(shop.settings, SearchRequest("seagulls"), limit=5).counts
     assert counts is not None
-    assert counts.turns == counts.kinds[""] == counts.whens[""] == number() == 30
-    assert counts.sessions == 30
+    assert counts.results == counts.kinds[""] == counts.whens[""] == number() == 30
     for kind in ("prompts", "answers", "tools", "thinking"):
         assert counts.kinds[kind] == number(kind=kind) == 30
     assert counts.kinds["commits"] == 0
@@ -118,12 +131,7 @@ def test_more_than_can_be_counted_is_not_given_a_number(
     monkeypatch.setattr("whyfor.service.search.COUNTED", 10)
     counts = search_page(shop.settings, SearchRequest("seagulls"), limit=5).counts
     assert counts is not None
-    assert (counts.turns, counts.sessions, counts.agents["claude"], counts.whens[""]) == (
-        None,
-        None,
-        None,
-        None,
-    )
+    assert (counts.results, counts.agents["claude"], counts.whens[""]) == (None, None, None)
 
 
 def test_a_commit_with_a_story_is_found_by_its_message(shop: Shop) -> None:
@@ -181,16 +189,16 @@ def test_what_only_looks_like_a_filter_is_searched_for(shop: Shop, typed: str) -
 
 
 def test_the_beginning_of_a_word_is_enough_if_nothing_has_the_word_itself(shop: Shop) -> None:
-    found = search_page(shop.settings, SearchRequest("idempot"), limit=PAGE)
-    assert found.hits and found.begun == "idempot*"
+    found = search_page(shop.settings, SearchRequest("idempotenc"), limit=PAGE)
+    assert found.hits and found.begun == "idempotenc*"
     assert search_page(shop.settings, SearchRequest("idempotency"), limit=PAGE).begun == ""
-    typed = search_page(shop.settings, SearchRequest("branch:side seagul"), limit=PAGE)
-    assert typed.begun == "branch:side seagul*" and typed.next == PAGE
+    typed = search_page(shop.settings, SearchRequest("branch:side seagu"), limit=PAGE)
+    assert typed.begun == "branch:side seagu*" and typed.next == PAGE
     assert (
         len(turns(search_page(shop.settings, SearchRequest(typed.begun, after=PAGE), limit=PAGE)))
         == 10
     )
-    assert search_page(shop.settings, SearchRequest("branch:main seagul"), limit=PAGE).hits == []
+    assert search_page(shop.settings, SearchRequest("branch:main seagu"), limit=PAGE).hits == []
 
 
 def test_a_word_that_is_written_wrong_is_put_right(shop: Shop) -> None:
@@ -251,6 +259,7 @@ def test_marks_stand_where_the_words_do_and_nowhere_else(site: Site, page: Page)
     assert {mark.lower() for mark in page.locator(".hit mark").all_inner_texts()} <= {
         "idempotency",
         "key",
+        "keys",
     }
 
 
@@ -263,7 +272,8 @@ def test_lines_of_code_keep_their_numbers(site: Site, page: Page) -> None:
 
 
 def test_what_an_agent_wrote_is_not_shown_as_typed_nor_with_its_signs(shop: Shop) -> None:
-    (found,) = search(shop.settings, "idempotency", SessionFilter(), limit=1, newest=False)
+    (hit,) = search(shop.settings, "idempotency", SessionFilter(), HitRange(1))
+    found = hit.best
     lines = pages.code_lines(msgspec.structs.replace(found, snippet="\n\n  two\n", marks=[(4, 7)]))
     assert [str(line) for _, line in lines] == ["  <mark>two</mark>", ""]
     text = "A **bold** word: ```python 2**n ``` and *two*"
@@ -374,12 +384,12 @@ def test_without_a_script_it_is_a_form_with_pages(site: Site, plain: Page) -> No
     expect(plain.locator(".hit")).to_have_count(PAGE)
     plain.get_by_label("Thinking").check()
     plain.get_by_role("button", name="Apply filters").click()
-    expect(plain.locator(".hit-thinking")).to_have_count(PAGE)
+    expect(plain.locator("li.hit-thinking")).to_have_count(PAGE)
     assert "kind=thinking" in plain.url
     plain.get_by_role("link", name="Show 10 more").click()
-    expect(plain.locator(".hit-thinking")).to_have_count(10)
+    expect(plain.locator("li.hit-thinking")).to_have_count(10)
     plain.get_by_role("link", name="Back to the first").click()
-    expect(plain.locator(".hit-thinking")).to_have_count(PAGE)
+    expect(plain.locator("li.hit-thinking")).to_have_count(PAGE)
 
 
 @pytest.mark.parametrize(

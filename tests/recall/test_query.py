@@ -15,11 +15,14 @@ from whyfor.recall.query import parse_query, phrase
     ("text", "query"),
     [
         ("retry backoff", Query(((Atom("retry"),), (Atom("backoff"),)))),
-        ('"connection reset" now', Query(((Atom("connection reset"),), (Atom("now"),)))),
+        (
+            '"connection reset" now',
+            Query(((Atom("connection reset", quoted=True),), (Atom("now"),))),
+        ),
         ("retr*", Query(((Atom("retr", prefix=True),),))),
         ("cache OR redis fast", Query(((Atom("cache"), Atom("redis")), (Atom("fast"),)))),
         ("cache -redis", Query(((Atom("cache"),),), (Atom("redis"),))),
-        ('cache -"cold start"', Query(((Atom("cache"),),), (Atom("cold start"),))),
+        ('cache -"cold start"', Query(((Atom("cache"),),), (Atom("cold start", quoted=True),))),
         ("file:src/app.py", Query(files=("src/app.py",))),
         ("tool:Bash push", Query(((Atom("push"),),), tools=("Bash",))),
         (
@@ -43,7 +46,9 @@ def test_a_query_without_sense_is_refused(text: str) -> None:
 
 
 def test_a_longer_plain_query_is_also_a_phrase() -> None:
-    assert phrase(parse_query("make the cache faster")) == Atom("make the cache faster")
+    assert phrase(parse_query("make the cache faster")) == Atom(
+        "make the cache faster", quoted=True
+    )
     assert phrase(parse_query("cache faster")) is None
     assert phrase(parse_query("make OR break the cache")) is None
 

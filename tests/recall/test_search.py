@@ -15,6 +15,7 @@ from tests.conftest import Result
 from tests.transcripts import Transcript
 from whyfor import config
 from whyfor.model.query import SessionFilter
+from whyfor.service.search import HitRange
 from whyfor.service.search import search as find
 
 Cli = Callable[..., Result]
@@ -103,7 +104,8 @@ def test_hits_have_every_promised_field_and_a_snippet_with_the_word(
 ) -> None:
     (hit,) = search("zebra")
     assert set(hit) == set(
-        "agent session_id seq turn kind created_at project title snippet score".split()
+        "agent session_id seq turn kind created_at project title snippet score "
+        "found_in copies passages".split()
     )
     assert "zebra-striped" in hit["snippet"]
     assert hit["turn"] == 2
@@ -186,8 +188,7 @@ def test_a_title_is_found_and_leads_to_the_first_prompt(
     (hit,) = search("albatross")
     assert (hit["kind"], hit["turn"], hit["title"]) == ("user.prompt", 1, "Migrate the albatross")
     assert [
-        hit.named
-        for hit in find(config.load(), "albatross", SessionFilter(), limit=1, newest=False)
+        hit.best.named for hit in find(config.load(), "albatross", SessionFilter(), HitRange(1))
     ] == [True]
 
 

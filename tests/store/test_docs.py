@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from whyfor.model.events import SEQ_BITS, Event, Touch
 from whyfor.model.findings import TITLE_AGENT, Bucket
 from whyfor.store.sqlite.connection import connect, fetch, transaction
-from whyfor.store.sqlite.search_index import MAX_DOC
+from whyfor.store.sqlite.search_index import (
+    CALL,
+    MAX_DOC,
+    PART_BITS,
+    PASSAGE,
+    RESULT_HEAD,
+    RESULT_TAIL,
+)
 from whyfor.store.sqlite.write import EventWriter
 
 NOW = 1777629600000
@@ -58,12 +65,25 @@ def words(db: apsw.Connection) -> Rows:
     return fetch(db, "SELECT doc, col, offset, term FROM temp.vocabulary ORDER BY 1, 2, 3, 4")
 
 
+def passages(db: apsw.Connection) -> Rows:
+    """Every stem with the passage (seq of its first event, part), the column and the place."""
+    db.execute(
+        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab(main, passages, instance)"
+    )
+    rows = fetch(db, "SELECT doc, col, offset, term FROM temp.stems ORDER BY 1, 2, 3, 4")
+    mask = (1 << SEQ_BITS) - 1
+    parts = (1 << PART_BITS) - 1
+    return [((doc >> PART_BITS) & mask, doc & parts, *rest) for doc, *rest in rows]
+
+
 def event(key: int, kind: str, text: str, name: str | None = None) -> Event:
     return Event(kind, key, NOW + key, "user", text, name)
 
 
 # Sizes around the bound of a document, so that long turns are cut at every kind of place.
-SIZES = st.sampled_from([0, 1, 40, MAX_DOC // 3, MAX_DOC - 1, MAX_DOC, MAX_DOC + 1])
+SIZES = st.sampled_from(
+    [0, 1, 40, PASSAGE // 2, PASSAGE + 1, MAX_DOC // 3, MAX_DOC - 1, MAX_DOC, MAX_DOC + 1]
+)
 EVENTS = st.lists(
     st.tuples(st.sampled_from([*COLUMN, "session.started"]), SIZES), min_size=1, max_size=14
 )
@@ -83,6 +103,7 @@ def test_a_session_indexed_piece_by_piece_has_the_documents_of_one_indexed_at_on
     pieces = indexed(*(events[first:last] for first, last in pairwise(edges)))
     assert documents(pieces) == documents(whole)
     assert words(pieces) == words(whole)
+    assert passages(pieces) == passages(whole)
 
 
 def test_a_turn_is_one_document() -> None:
@@ -103,7 +124,7 @@ def test_a_long_turn_is_cut_where_its_document_is_full() -> None:
     db = indexed(
         [
             event(0, "user.prompt", "x"),
-            *(event(number, "tool.result", half) for number in range(1, 6)),
+            *(event(number, "assistant.message", half) for number in range(1, 6)),
         ]
     )
     # A document ends with the event that fills it: one character and two halves, two halves, the
@@ -127,6 +148,51 @@ def test_what_was_said_stands_in_the_column_of_who_said_it() -> None:
     expected = {(f"word{number}", column) for number, column in enumerate(COLUMN.values())}
     files = {("w", "files"), ("wor", "files"), ("py", "files"), ("bash", "names")}
     assert {(term, column) for _, column, _, term in words(db)} == expected | files
+
+
+def test_what_is_said_and_what_is_done_in_a_turn_are_passages_of_their_own() -> None:
+    db = indexed(
+        [
+            event(0, "user.prompt", "Encrypting keys"),
+            event(1, "tool.call", "openssl " + "x" * CALL + " beyond", name="Bash"),
+            event(2, "tool.result", "printed"),
+            event(3, "assistant.thinking", "thought"),
+            event(4, "assistant.message", "Encrypted the key"),
+            event(5, "user.prompt", "next"),
+        ]
+    )
+    found = {(seq, column, term) for seq, _, column, _, term in passages(db) if term[:2] != "xx"}
+    assert found == {
+        (1, "prompts", "encrypt"),
+        (1, "prompts", "kei"),
+        (2, "calls", "openssl"),
+        (1, "answers", "encrypt"),
+        (1, "answers", "the"),
+        (1, "answers", "kei"),
+        (6, "prompts", "next"),
+    }
+
+
+def test_a_long_text_is_cut_into_passages_between_words() -> None:
+    text = " ".join(f"word{number}" for number in range(600))
+    db = indexed([event(0, "user.prompt", text), event(1, "assistant.message", "short")])
+    found = passages(db)
+    assert {term for _, _, column, _, term in found if column == "prompts"} == set(text.split())
+    sizes = {part: 0 for _, part, *_ in found}
+    for _, part, *_, term in found:
+        sizes[part] += len(term) + 1
+    assert list(sizes) == list(range(len(sizes))) and len(sizes) > 4
+    assert max(sizes.values()) <= PASSAGE + 1
+    huge = indexed([event(0, "user.prompt", text * 200)])
+    assert {part for _, part, *_ in passages(huge)} <= set(range(1 << PART_BITS))
+
+
+def test_of_a_long_result_head_and_tail_are_indexed() -> None:
+    text = "first " + "x " * RESULT_HEAD + "middle " + "y " * RESULT_TAIL + "last"
+    terms = {term for *_, term in words(indexed([event(0, "tool.result", text)]))}
+    assert {"first", "last"} <= terms and "middle" not in terms
+    short = "first " + "x" * (RESULT_HEAD - 10) + " middle " + "y" * (RESULT_TAIL - 20) + " last"
+    assert "middle" in {term for *_, term in words(indexed([event(0, "tool.result", short)]))}
 
 
 def test_only_the_last_document_is_made_again_when_a_session_grows() -> None:

@@ -14,8 +14,8 @@ import pytest
 
 from whyfor.model.errors import Busy, CorruptStore, NewerStore, NotFound, StoreError, StoreFault
 from whyfor.model.events import Event, Usage
-from whyfor.model.findings import Bucket
-from whyfor.model.query import Filters
+from whyfor.model.findings import TITLE_AGENT, Bucket
+from whyfor.model.query import Atom, Filters, PassageQuery, Query
 from whyfor.store.sqlite import connection as sqlite
 from whyfor.store.sqlite import schema
 from whyfor.store.sqlite.connection import connect, fetch, first_row, transaction
@@ -217,6 +217,41 @@ def test_what_went_wrong_is_answered_from_its_index_alone(path: Path) -> None:
     [(sql, values)] = asked
     plan = [row[3] for row in fetch(db, f"EXPLAIN QUERY PLAN {sql}", values)]
     assert any("USING COVERING INDEX events_wrong" in step for step in plan), plan
+
+
+def test_the_search_index_of_an_older_database_is_made_anew(path: Path) -> None:
+    bucket = Bucket("a")
+    middle = "x " * 3000 + "heron " + "y " * 3000
+    for number, (kind, text) in enumerate(
+        [("user.prompt", "Encrypt it"), ("tool.result", middle), ("assistant.message", "Done")]
+    ):
+        bucket.events.append(Event(kind, number, number, "user", text))
+    bucket.title(TITLE_AGENT, "A title of its own")
+    store = SqliteStore(path)
+    with store.transaction():
+        writer = store.capture.writer()
+        writer.apply("claude", bucket, 1, mutable=False)
+        writer.finish()
+    store.db.execute("DROP TABLE passages")
+    store.db.execute("INSERT INTO words(words) VALUES('delete-all')")
+    store.db.execute("INSERT INTO words(rowid, results) VALUES(?, 'heron')", (1 << 24,))
+    store.db.pragma("user_version", 14)
+    store.close()
+    store = SqliteStore(path)
+
+    def found(word: str) -> list[int]:
+        clauses = ((Atom(word),),)
+        wanted = PassageQuery(clauses, every=True, within=Query())
+        said = store.search.passages(wanted, Filters(), 9)
+        return [
+            match.first_seq for match in (*said, *store.search.match(Query(clauses), Filters(), 9))
+        ]
+
+    assert found("encryption") == [1]
+    assert found("encrypt") == [1, 1]
+    assert found("title") == [0, 0]
+    assert found("heron") == []
+    store.close()
 
 
 def test_a_step_that_fails_leaves_the_database_as_it_was(

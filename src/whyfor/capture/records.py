@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, cast
 
 import msgspec
 
-from whyfor.agents import decode
+from whyfor.agents import AGENTS, decode
 from whyfor.agents.base import Agent, Framing, SourceShape
+from whyfor.model.events import Event
 from whyfor.model.findings import Record, Sink
 from whyfor.model.gaps import Gap, between, runs
 from whyfor.model.sources import Source, UnparsedRecord
@@ -41,10 +42,12 @@ class SegmentPiece(NamedTuple):
 
 
 def read_records(
-    source: Source, pieces: Iterable[SegmentPiece]
+    source: Source,
+    pieces: Iterable[SegmentPiece],
+    wanted: Callable[[bytes], bool] | None = None,
 ) -> Iterator[tuple[int, bytes, Record]]:
     """Offset, line and record, as ingest gives them to a reader; what cannot be parsed is left
-    out."""
+    out, and so are lines that are not wanted."""
     for start, data, gaps in pieces:
         if source.framing == "document":
             whole = decode.decode_document(decode.fill_gaps(data, start, gaps))
@@ -52,9 +55,48 @@ def read_records(
                 yield index, b"", record
             continue
         for offset, line in decode.split_lines(data, start, gaps):
+            if wanted is not None and not wanted(line):
+                continue
             found = decode.decode_line(line, offset)
             for index, record in enumerate([] if isinstance(found, UnparsedRecord) else found):
                 yield offset + index, line, record
+
+
+def read_events(
+    source: Source, pieces: Iterable[SegmentPiece], wanted: Callable[[bytes], bool]
+) -> Iterator[tuple[str, Event]]:
+    """The events of wanted records, with the whole of their texts, each with its session's id.
+
+    Every record is read by itself: the keys of events do not depend on what was read before, but
+    the rest of their data may.
+    """
+    agent = AGENTS[source.agent]
+    shape = _shape(source)
+    for offset, line, record in _any_records(source, pieces, wanted):
+        sink = Sink(source.session_id, source.parent)
+        agent.reader(shape, {}).read(record, offset, line, sink)
+        for bucket in sink.buckets.values():
+            for event in bucket.events:
+                yield bucket.session_id, event
+
+
+def _any_records(
+    source: Source, pieces: Iterable[SegmentPiece], wanted: Callable[[bytes], bool]
+) -> Iterator[tuple[int, bytes, Record]]:
+    """Records of any source: what is no transcript is one."""
+    if source.framing != "blob":
+        yield from read_records(source, pieces, wanted)
+        return
+    name = source.path.replace("\\", "/").rsplit("/", 1)[-1]
+    for start, data, gaps in pieces:
+        text = decode.fill_gaps(data, start, gaps, text=True)
+        yield 0, text, {"name": name, "text": text.decode("utf-8", "replace")}
+
+
+def _shape(source: Source) -> SourceShape:
+    return SourceShape(
+        cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd
+    )
 
 
 def cut(
@@ -66,10 +108,7 @@ def cut(
     The keys of events are the same in every reading: they name the record, whatever the agent's
     format.
     """
-    shape = SourceShape(
-        cast(Framing, source.framing), source.session_id, source.parent, source.sidecar, source.cwd
-    )
-    reader = agent.reader(shape, {})
+    reader = agent.reader(_shape(source), {})
     seen: set[int] = set()
     read: list[Record] = []
     end = reached = 0

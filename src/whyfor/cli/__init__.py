@@ -32,7 +32,7 @@ COMMANDS = {
     "note": "Explain what a commit is for.",
     "projects": "List known projects, or tell where one has moved.",
     "restore": "Restore a commit's conversation, to resume it in the agent.",
-    "search": "Find words in prompts, answers, thinking and tool calls.",
+    "search": "Find sessions by words in prompts, answers, thinking and tool calls.",
     "memory": "List what past sessions found, decided, fixed and were told.",
     "stats": "Count sessions, turns and tokens by agent, project, day and model.",
     "serve": "Open the live dashboard in a browser on this machine.",

@@ -18,10 +18,10 @@ from whyfor.cli.render import (
     printed_ids,
     project_text,
 )
-from whyfor.model.query import Hit, SessionFilter
+from whyfor.model.query import FoundPassage, Hit, SessionFilter
 from whyfor.model.text import clean, label, one_line
 from whyfor.model.wire.sessions import wire_hit
-from whyfor.service.search import search
+from whyfor.service.search import HitRange, search
 
 _LABEL = {
     "user.prompt": "prompt",
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 @until_option
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @click.option("--sort", type=click.Choice(["rank", "time"]), default="rank", show_default=True)
+@click.option("--deep", is_flag=True, help="Also read the whole of long tool results: slow.")
 @json_option
 def command(
     words: tuple[str, ...],
@@ -55,11 +56,13 @@ def command(
     until: str | None,
     limit: int,
     sort: str,
+    deep: bool,
     as_json: bool,
 ) -> None:
-    """Find words in prompts, answers, thinking and tool calls; shows the best hit of each turn.
+    """Find sessions by words in prompts, answers, thinking and tool calls.
 
-    Words match in any order. "A phrase" matches words next to each other. retr* matches a
+    Each session appears once, with its best passages. Words match in any order and form: encrypt
+    finds encryption. "A phrase" matches words as typed, next to each other. retr* matches a
     beginning. Either OR other. -this excludes a word. Paths and identifiers match as typed:
     src/app.py, parse_when(). file:PATH is a file that a turn read or wrote, tool:NAME a tool it
     used.
@@ -75,12 +78,14 @@ def command(
         if word.startswith("--") and " " not in word and len(word) > 2:
             raise click.NoSuchOption(word, ctx=click.get_current_context())
     where = SessionFilter(project=project, agent=agent, since=since, until=until, fields=fields)
-    hits = search(config.load(), " ".join(words), where, limit=limit, newest=sort == "time")
+    which = HitRange(limit, newest=sort == "time", deep=deep)
+    hits = search(config.load(), " ".join(words), where, which)
     if as_json:
         print_json([wire_hit(hit) for hit in hits])
         return
     if not hits:
-        print_note("Nothing found. Fewer words, a prefix*, or fewer filters.")
+        more = "" if deep else " Or look into long tool results: --deep."
+        print_note(f"Nothing found. Fewer words, a prefix*, or fewer filters.{more}")
         return
     _render(hits)
 
@@ -89,30 +94,44 @@ def _render(hits: list[Hit]) -> None:
     from rich.text import Text
 
     out = console()
-    ids = printed_ids(hit.session for hit in hits)
+    ids = printed_ids(passage.session for hit in hits for passage in hit.passages)
+    ids |= printed_ids(hit.session for hit in hits)
     for hit in hits:
         session = hit.session
         head = agent(session.agent)
         head.append(f" {ids[session.name]}", style="bold")
-        when = age_text(hit.created_at or session.started_at)
+        when = age_text(hit.best.created_at or session.started_at)
         head.append(f"  {when}  {project_text(session.project)}  ", style="dim")
         head.append(one_line(session.title)[:90])
+        if hit.folded:
+            head.append(f"  {hit.folded}", style="dim")
         out.print(head, soft_wrap=False, no_wrap=True, overflow="ellipsis")
-        where = (f"   {_LABEL.get(hit.kind) or label(hit.kind)} · turn {hit.turn}  ", "dim")
-        out.print(Text.assemble(where, _marked(hit)), no_wrap=True, overflow="ellipsis")
+        for passage in hit.passages:
+            line = Text.assemble((_place(hit, passage, ids), "dim"), _marked(passage))
+            out.print(line, no_wrap=True, overflow="ellipsis")
     print_note(f"\nRead one: whyfor show {ids[hits[0].session.name]}")
 
 
-def _marked(hit: Hit) -> Text:
+def _place(hit: Hit, passage: FoundPassage, ids: dict[str, str]) -> str:
+    """Say what kind of text it is, and where."""
+    kind = _LABEL.get(passage.kind) or label(passage.kind)
+    session = passage.session
+    if session.id == hit.session.id:
+        return f"   {kind} · turn {passage.turn}  "
+    whose = "subagent " if session.parent_session_id else ""
+    return f"   {kind} · turn {passage.turn} of {whose}{ids[session.name]}  "
+
+
+def _marked(found: FoundPassage) -> Text:
     from rich.text import Text
 
     text = Text()
     at = 0
-    for start, stop in hit.marks:
+    for start, stop in found.marks:
         if start < at:
             continue
-        text.append(clean(hit.snippet[at:start]))
-        text.append(clean(hit.snippet[start:stop]), style="bold yellow")
+        text.append(clean(found.snippet[at:start]))
+        text.append(clean(found.snippet[start:stop]), style="bold yellow")
         at = stop
-    text.append(clean(hit.snippet[at:]))
+    text.append(clean(found.snippet[at:]))
     return text

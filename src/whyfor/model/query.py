@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from whyfor.model.sessions import Session
 
 FIELDS = ("prompts", "answers", "thinking", "tools")
 SORTS = ("last", "started", "tokens")  # of sessions: last activity, beginning, all tokens used
+_WORD = re.compile(r"[^\W_]+")
+_HYPHENATED = re.compile(r"[^\W\d_]{2,}(?:-[^\W\d_]{2,})+[^\w\s]*")
 
 
 class Atom(msgspec.Struct, frozen=True):
-    """A word, a phrase or a literal with punctuation; with `prefix`, its last word may continue."""
+    """A word, a phrase or a literal with punctuation; with `prefix`, its last word may continue.
+
+    What was typed in quotes is meant as it stands: no other form of a word will do.
+    """
 
     text: str
     prefix: bool = False
+    quoted: bool = False
+
+    @property
+    def words(self) -> list[str]:
+        """Its words, as an index has them apart."""
+        return _WORD.findall(self.text)
+
+    @property
+    def apart(self) -> bool:
+        """Whether it is words with hyphens between them, which may stand apart in a text."""
+        return not self.quoted and _HYPHENATED.fullmatch(self.text) is not None
+
+    @property
+    def plain(self) -> bool:
+        """Whether any form of its words will do."""
+        if self.quoted or self.prefix:
+            return False
+        return self.apart or len(self.words) == 1
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -22,6 +47,14 @@ class Query(msgspec.Struct, frozen=True):
     without: tuple[Atom, ...] = ()
     files: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+
+
+class PassageQuery(msgspec.Struct, frozen=True):
+    """What is looked for in passages, where any form of a word will do."""
+
+    clauses: tuple[tuple[Atom, ...], ...]
+    every: bool  # all clauses, not just any
+    within: Query  # what the turn must have besides, as it was typed
 
 
 class Filters(msgspec.Struct, frozen=True):
@@ -59,8 +92,18 @@ class TurnMatch(msgspec.Struct, frozen=True):
     project: int | None
 
 
-class Hit(msgspec.Struct, frozen=True):
-    session: Session
+class SessionOwner(msgspec.Struct, frozen=True):
+    """Whom a session is counted with."""
+
+    main: int  # itself, or the session a subagent worked for
+    thread: str  # of the main session and its copies the first, as agent:id
+    own_from: int  # the first event that is not copied
+
+
+class FoundPassage(msgspec.Struct, frozen=True):
+    """A place where words of a query stand."""
+
+    session: Session  # that it stands in: the one that was found, a subagent's, or a copy
     seq: int
     turn: int
     kind: str
@@ -69,6 +112,20 @@ class Hit(msgspec.Struct, frozen=True):
     marks: list[tuple[int, int]]  # where the words stand in the snippet
     score: float
     named: bool = False  # found in the session's title, which the agent wrote
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """A session that was found, with what its subagents did and what its copies repeat."""
+
+    session: Session
+    passages: list[FoundPassage]  # of different turns, best first; at least one
+    copies: list[str]  # the other sessions of its thread, as agent:id
+    folded: str  # the same for people: resumed twice, forked once
+    score: float
+
+    @property
+    def best(self) -> FoundPassage:
+        return self.passages[0]
 
 
 class SessionFilter(msgspec.Struct, frozen=True):

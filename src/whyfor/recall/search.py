@@ -1,22 +1,36 @@
-"""Find the best turns for a query, one hit per turn, and the position of the words in it."""
+"""Find the sessions that a query asks for, best first, and the passages its words stand in."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 
 import msgspec
 
 from whyfor.model.events import StoredEvent
-from whyfor.model.query import FIELDS, Atom, Filters, Hit, Match, Query
+from whyfor.model.query import (
+    FIELDS,
+    Filters,
+    FoundPassage,
+    Hit,
+    Match,
+    Query,
+    SessionOwner,
+)
 from whyfor.model.sessions import Session
 from whyfor.model.text import one_line
-from whyfor.recall.query import phrase
+from whyfor.recall.deep import scan_results
+from whyfor.recall.query import content, passage_query
+from whyfor.recall.snippets import excerpt, has_words, snippet, word_finders
+from whyfor.store.open import OpenStore
 from whyfor.store.protocol import Store
+from whyfor.story.threads import SessionThreads
 
-CANDIDATES = 60
+PASSAGES = 3  # at most so many of a session are shown
+_ROOM = 300  # matches that are asked for first
+_MOST = 20_000  # and at most, if they are of too few sessions
+_STEADY = 100  # sessions that are ranked at least, so that their order is the same on every page
+_SHARES = (1.0, 0.3, 0.1)  # how much the best passages of a session count
 _FIELD_OF = {
     "user.prompt": "prompts",
     "assistant.message": "answers",
@@ -24,13 +38,6 @@ _FIELD_OF = {
 }
 _ORDER = {"user.prompt": 4, "assistant.message": 3, "assistant.thinking": 2, "tool.call": 1}
 _CODE = ("tool.call", "tool.result")
-_WHOLE = 1.5  # a turn with all the words, against one with some of them
-_ENOUGH = 0.5  # with fewer of a longer query's words a turn is no answer
-_SNIPPET = 160
-_LEAD = 40
-_LINES = 3
-_WIDTH = 240  # of one of these
-_ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
 
 
 class HitRange(msgspec.Struct, frozen=True):
@@ -40,77 +47,132 @@ class HitRange(msgspec.Struct, frozen=True):
     after: int = 0  # a place in the list
     newest: bool = False  # newest first, else best first
     lines: bool = False  # code keeps the lines it stands on
+    deep: bool = False  # also in the whole of long tool results
 
 
-def search_hits(
-    store: Store, query: Query, filters: Filters, *, limit: int, newest: bool = False
-) -> list[Hit]:
-    """Return at most one hit per turn; best first, or newest first."""
-    return hit_page(store, query, filters, HitRange(limit=limit, newest=newest))[0]
+class Candidate(msgspec.Struct):
+    """A session with its subagents and copies, and where it matches, best first."""
+
+    score: float
+    matches: list[Match]
 
 
 def hit_page(
-    store: Store, query: Query, filters: Filters, which: HitRange
+    store: OpenStore, query: Query, filters: Filters, which: HitRange
 ) -> tuple[list[Hit], int | None]:
-    """Return hits, and the place to go on from; None after the last."""
+    """Return one hit per session, and the place to go on from; None after the last."""
+    resolver = _Resolver(store, content(query), filters.fields, which.lines)
+    sessions = max(which.after + which.limit + 1, _STEADY)
+    results = scan_results(store, query, filters, sessions) if which.deep else []
+    for result in results:
+        resolver.whole[result.match.session, result.match.first_seq] = result.text
     find = _newest if which.newest else _best
-    matches = find(store, query, filters, which.after + which.limit)
-    resolver = _Resolver(store, query, filters.fields, which.lines)
+    found = find(store, query, filters, sessions, [result.match for result in results])
     hits: list[Hit] = []
-    sessions: dict[int, Session] = {}
-    for place, match in enumerate(matches[which.after :], which.after):
+    for place, candidate in enumerate(found[which.after :], which.after):
         if len(hits) >= which.limit:
             return hits, place
-        if match.session not in sessions:  # as many at once as may be needed
-            coming = matches[place : place + which.limit - len(hits)]
-            sessions |= store.sessions.by_number(sorted({m.session for m in coming}))
-        hit = resolver.hit(sessions[match.session], match)
+        hit = resolver.hit(candidate)
         if hit is not None:
             hits.append(hit)
     return hits, None
 
 
-def _newest(store: Store, query: Query, filters: Filters, limit: int) -> list[Match]:
-    found = store.search.match(query, filters, max(limit * 4, CANDIDATES), newest=True)
-    return _one_per_turn(found)
+# -- which sessions ------------------------------------------------------------------------------
 
 
-def _best(store: Store, query: Query, filters: Filters, limit: int) -> list[Match]:
-    """Return turns with all the words; for longer queries also turns with most of them, lower."""
-    room = max(limit * 3, CANDIDATES)
-    complete = {_piece(match): match for match in store.search.match(query, filters, room)}
-    if len(query.clauses) < 3:
-        return _one_per_turn(complete.values())
-    wide = query
-    whole = phrase(query)
-    if whole is not None:
-        wide = msgspec.structs.replace(query, clauses=(*query.clauses, (whole,)))
-    loose = store.search.match(wide, filters, room, any_clause=True)
-    share = store.search.coverage(query, filters.fields, loose)
-    ranked: list[Match] = []
-    for match in loose:
-        key = _piece(match)
-        weight = _WHOLE if key in complete else share.get(key, 0.0)
-        if weight >= _ENOUGH:
-            ranked.append(msgspec.structs.replace(match, score=match.score * weight))
-            complete.pop(key, None)
-    # all the words, but so common that a looser query ranked them out of sight
-    ranked += complete.values()
-    return _one_per_turn(sorted(ranked, key=lambda m: -m.score))
+class _Sessions:
+    """Groups matches by session."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.owners: dict[int, SessionOwner] = {}
+        self.seen: set[tuple[str, int, int]] = set()  # turns
+
+    def enough(self, ask: Callable[[int], list[Match]], sessions: int) -> list[Match]:
+        """Return matches of so many sessions, or all there are: one long session must not hide
+        the others."""
+        room = _ROOM
+        while True:
+            found = ask(room)
+            self.learn(found)
+            threads = {self.owners[match.session].thread for match in found}
+            if len(found) < room or len(threads) >= sessions or room >= _MOST:
+                return found
+            room *= 8
+
+    def learn(self, matches: Iterable[Match]) -> None:
+        fresh = {match.session for match in matches} - self.owners.keys()
+        self.owners |= self.store.search.owners(fresh)
+
+    def grouped(self, matches: Iterable[Match]) -> dict[str, list[Match]]:
+        """Return matches in their order by the thread they count for; of a turn, and of the
+        copies of a turn, only the first that was ever given."""
+        found: dict[str, list[Match]] = {}
+        for match in matches:
+            thread = self.owners[match.session].thread
+            turn = (thread, match.session, match.turn)
+            if match.created_at is not None:
+                turn = (thread, 0, match.created_at)
+            if turn not in self.seen:
+                self.seen.add(turn)
+                found.setdefault(thread, []).append(match)
+        return found
+
+    def is_copied(self, match: Match) -> bool:
+        """Return whether a match repeats what stands in another session."""
+        return match.last_seq < self.owners[match.session].own_from
 
 
-def _piece(match: Match) -> tuple[int, int]:
-    return match.session, match.first_seq
+def _newest(
+    store: Store, query: Query, filters: Filters, sessions: int, deep: list[Match]
+) -> list[Candidate]:
+    """Return sessions in which a turn has all the words, by the newest such turn."""
+    groups = _Sessions(store)
+    wanted, passages = content(query), passage_query(query, every=True)
+    typed = groups.enough(
+        lambda room: store.search.match(wanted, filters, room, newest=True), sessions
+    )
+    groups.learn(deep)
+    said = groups.enough(
+        lambda room: store.search.passages(passages, filters, room, newest=True), sessions
+    )
+    by_time = sorted(
+        [*said, *typed, *deep],
+        key=lambda match: (-(match.created_at or 0), groups.is_copied(match)),
+    )
+    return [Candidate(own[0].score, own) for own in groups.grouped(by_time).values()]
 
 
-def _one_per_turn(matches: Iterable[Match]) -> list[Match]:
-    seen: dict[tuple[int, int], Match] = {}
-    for match in matches:
-        seen.setdefault((match.session, match.turn), match)
-    return list(seen.values())
+def _best(
+    store: Store, query: Query, filters: Filters, sessions: int, deep: list[Match]
+) -> list[Candidate]:
+    """Return sessions by their best passages, then those whose turns have all the words as typed
+    elsewhere: in thoughts and in what tools printed."""
+    groups = _Sessions(store)
+    wanted, passages = content(query), passage_query(query)
+    said = groups.enough(lambda room: store.search.passages(passages, filters, room), sessions)
+    typed = groups.enough(lambda room: store.search.match(wanted, filters, room), sessions)
+    said.sort(key=lambda match: (-match.score, groups.is_copied(match)))
+    found = {thread: Candidate(_score(own), own) for thread, own in groups.grouped(said).items()}
+    ranked = sorted(found.values(), key=lambda candidate: -candidate.score)
+    lowest = ranked[-1].score if ranked else 1.0
+    groups.learn(deep)
+    typed.sort(key=lambda match: (-match.score, groups.is_copied(match)))
+    for thread, own in groups.grouped([*typed, *deep]).items():
+        if thread in found:
+            found[thread].matches += own
+        else:
+            ranked.append(Candidate(lowest * own[0].score / (own[0].score + 1), own))
+    return ranked
 
 
-# -- position in the turn ------------------------------------------------------------------------
+def _score(matches: list[Match]) -> float:
+    """Return what a session's passages are worth together: the best, and a little of the next."""
+    return sum(match.score * share for match, share in zip(matches, _SHARES, strict=False))
+
+
+# -- where in a session --------------------------------------------------------------------------
 
 
 class _Resolver:
@@ -121,26 +183,46 @@ class _Resolver:
         self.tools = query.tools
         self.fields = fields or FIELDS
         self.lines = lines
-        self.finders = _finders(query)
+        self.threads = SessionThreads(store)
+        self.whole: dict[tuple[int, int], str] = {}  # texts that are not stored whole
+        self.finders = word_finders(query, cache(store.search.stem))
 
-    def hit(self, session: Session, match: Match) -> Hit | None:
-        """Return the hit of a match; None if no event of it has the words."""
+    def hit(self, candidate: Candidate) -> Hit | None:
+        """Return a session with its best passages; None if no event of it has the words."""
+        passages: list[FoundPassage] = []
+        numbers = {match.session for match in candidate.matches[: 2 * PASSAGES]}
+        owners = self.store.search.owners(numbers)
+        mains = {owner.main for owner in owners.values()}
+        sessions = self.store.sessions.by_number(sorted(numbers | mains))
+        for match in candidate.matches[: 2 * PASSAGES]:
+            passage = self.passage(sessions[match.session], match)
+            if passage is not None:
+                passages.append(passage)
+            if len(passages) == PASSAGES:
+                break
+        if not passages:
+            return None
+        session = sessions[owners[passages[0].session.id].main]
+        thread = self.threads.thread_of(session.name)
+        copies = [name for name in thread.names if name != session.name]
+        return Hit(session, passages, copies, thread.words, round(candidate.score, 4))
+
+    def passage(self, session: Session, match: Match) -> FoundPassage | None:
+        """Return where a match stands; None if no event of it has the words."""
         if match.first_seq == 0:
-            return self._title_hit(session, match)
+            return self._title(session, match)
+        if (whole := self.whole.get((session.id, match.first_seq))) is not None:
+            event = next(self.store.conversation.events(session.id, match.first_seq))
+            return self._make(session, match, event, whole)
         best: StoredEvent | None = None
         most = -1
         for event in self._eligible(session, match):
-            score = self._score(event)
+            score = has_words(event.text, self.finders) * 10 + _ORDER.get(event.kind, 0)
             if score > most:
                 best, most = event, score
         if best is None or (self.tools and self.finders and most < 10):
             return None  # the words and the tool are in the same turn, but not in the same call
         return self._make(session, match, best, best.text)
-
-    def _score(self, event: StoredEvent) -> int:
-        text = _fold(event.text)
-        found = sum(1 for finder in self.finders if finder.spans(text, 1))
-        return found * 10 + _ORDER.get(event.kind, 0)
 
     def _eligible(self, session: Session, match: Match) -> Iterator[StoredEvent]:
         """Yield the events that fields and tools of the query allow."""
@@ -155,7 +237,7 @@ class _Resolver:
             elif event.kind == "tool.result" and (event.data or {}).get("id") in calls:
                 yield event
 
-    def _title_hit(self, session: Session, match: Match) -> Hit | None:
+    def _title(self, session: Session, match: Match) -> FoundPassage | None:
         events = self.store.conversation.events(session.id)
         first = next((event for event in events if event.kind == "user.prompt"), None)
         first = first or next(self.store.conversation.events(session.id), None)
@@ -163,21 +245,21 @@ class _Resolver:
             return None
         title = session.title or first.text
         named = one_line(title).rstrip("…") not in one_line(first.text)
-        hit = self._make(session, match, first, title, title=True)
-        return msgspec.structs.replace(hit, named=named)
+        found = self._make(session, match, first, title, title=True)
+        return msgspec.structs.replace(found, named=named)
 
     def _make(
         self, session: Session, match: Match, event: StoredEvent, text: str, *, title: bool = False
-    ) -> Hit:
+    ) -> FoundPassage:
         in_lines = self.lines and event.kind in _CODE and not title
-        snippet, marks = (_excerpt if in_lines else _snippet)(text, self.finders)
-        return Hit(
+        shown, marks = (excerpt if in_lines else snippet)(text, self.finders)
+        return FoundPassage(
             session=session,
             seq=event.seq,
             turn=event.turn,
             kind=event.kind,
             created_at=event.created_at,
-            snippet=snippet,
+            snippet=shown,
             marks=marks,
             score=round(match.score, 4),
         )
@@ -185,137 +267,3 @@ class _Resolver:
 
 def _is_tool(name: str | None, tools: tuple[str, ...]) -> bool:
     return any(tool.lower() in (name or "").lower() for tool in tools)
-
-
-class _Finder:
-    """Finds a term as the index would: whole words, any punctuation between them, no accents."""
-
-    __slots__ = ("lead", "literal", "pattern")
-
-    def __init__(self, atom: Atom) -> None:
-        words = re.findall(r"[^\W_]+", _fold(atom.text)) or [_fold(atom.text)]
-        self.literal = max(words, key=len)
-        body = r"[\W_]+".join(map(re.escape, words))
-        self.pattern = re.compile(rf"(?<![^\W_]){body}" + ("" if atom.prefix else r"(?![^\W_])"))
-        self.lead = (
-            len(atom.text) + _LEAD if len(words) > 1 else 0
-        )  # how far before its longest word a phrase may begin
-
-    def spans(self, text: str, most: int) -> list[tuple[int, int]]:
-        """Return where the atom stands, so many places at most.
-
-        The longest word is looked for first: far cheaper than the pattern, which is tried only
-        where that stands.
-        """
-        found: list[tuple[int, int]] = []
-        at = text.find(self.literal)
-        while at >= 0 and len(found) < most:
-            if self.lead:
-                hit = self.pattern.search(text, max(0, at - self.lead))
-                if hit is None:
-                    break
-            else:
-                hit = self.pattern.match(text, at)
-            at += 1
-            if hit is not None:
-                found.append(hit.span())
-                at = max(hit.end(), at)
-            at = text.find(self.literal, at)
-        return found
-
-
-def _finders(query: Query) -> list[_Finder]:
-    return [_Finder(atom) for atom in chain.from_iterable(query.clauses)]
-
-
-def _spans(text: str, finders: list[_Finder]) -> list[tuple[int, int]]:
-    """Return where the words stand in a text, in order."""
-    folded = _fold(text)
-    spans: set[tuple[int, int]] = set()
-    for finder in finders:
-        spans.update(finder.spans(folded, 50))
-    return sorted(spans)
-
-
-def _marks(spans: list[tuple[int, int]], begin: int, end: int) -> list[tuple[int, int]]:
-    """Return those that lie within, counted from `begin`."""
-    return [(a - begin, b - begin) for a, b in spans if a >= begin and b <= end]
-
-
-def _fold(text: str) -> str:
-    """Fold text as the index does: lower case, no accents; each character stays one character."""
-    lowered = text.lower()
-    if len(lowered) != len(text):
-        lowered = "".join(char.lower()[:1] for char in text)
-    return lowered if lowered.isascii() else _ACCENTED.sub(_plain, lowered)
-
-
-def _plain(found: re.Match[str]) -> str:
-    return unicodedata.normalize("NFD", found[0])[0]
-
-
-def _snippet(text: str, finders: list[_Finder]) -> tuple[str, list[tuple[int, int]]]:
-    """Return the stretch of text with the most words in it, on one line, and where they stand."""
-    spans = _spans(text, finders)
-    begin = max(0, _densest(spans) - _SNIPPET // 4)
-    piece = text[begin : begin + _SNIPPET]
-    line = re.sub(r"\s", " ", piece)  # one for one, so that the marks still fit
-    lead = "…" if begin else ""
-    trail = "…" if begin + _SNIPPET < len(text) else ""
-    marks = _marks(spans, begin, begin + len(piece))
-    return lead + line + trail, [(a + len(lead), b + len(lead)) for a, b in marks]
-
-
-def _densest(spans: list[tuple[int, int]]) -> int:
-    best, start = 0, spans[0][0] if spans else 0
-    for index, (at, _) in enumerate(spans):
-        inside = sum(1 for other, _ in spans[index:] if other < at + _SNIPPET * 3 // 4)
-        if inside > best:
-            best, start = inside, at
-    return start
-
-
-def _excerpt(text: str, finders: list[_Finder]) -> tuple[str, list[tuple[int, int]]]:
-    """Return the line with the most words from there on and its neighbours, and where the words
-    stand."""
-    spans = _spans(text, finders)
-    begin = _first_line(text, _densest(spans))
-    end = begin
-    for _ in range(_LINES):
-        stop = text.find("\n", end)
-        stop = len(text) if stop < 0 else stop
-        if stop - end > _WIDTH:
-            end += _WIDTH
-            break
-        end = min(stop + 1, len(text))
-    piece = text[begin:end].rstrip("\n")
-    return piece, _marks(spans, begin, begin + len(piece))
-
-
-def _first_line(text: str, at: int) -> int:
-    """Return where an excerpt around a place begins: at the line before, if that is short."""
-    begin = text.rfind("\n", 0, at) + 1
-    if at - begin > _WIDTH // 2:
-        return at - _WIDTH // 4  # one long line: as much of it as fits
-    if begin <= 1:
-        return begin
-    before = text.rfind("\n", 0, begin - 1) + 1
-    return before if begin - before <= _WIDTH else begin
-
-
-def has_all_words(text: str, query: Query) -> bool:
-    """Return whether a text has all the words, and none that it must not have."""
-    folded = _fold(text)
-
-    def has(atom: Atom) -> bool:
-        return bool(_Finder(atom).spans(folded, 1))
-
-    for clause in query.clauses:
-        if not any(map(has, clause)):
-            return False
-    return not any(map(has, query.without))
-
-
-def mark_words(text: str, query: Query) -> tuple[str, list[tuple[int, int]]]:
-    """Return the best part of a text and the positions of the words in it."""
-    return _snippet(text, _finders(query))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 from itertools import chain
@@ -16,16 +15,24 @@ from whyfor.agents import AGENTS
 from whyfor.config import Settings
 from whyfor.model.checkpoints import LinkedCommit
 from whyfor.model.errors import BadInput, NotFound
-from whyfor.model.query import FIELDS, Filters, Hit, Query, SessionFilter, TurnMatch
+from whyfor.model.query import FIELDS, Filters, Hit, Query, SessionFilter, SessionOwner, TurnMatch
 from whyfor.model.sessions import Project
 from whyfor.model.times import parse_when
 from whyfor.recall import query as queries
-from whyfor.recall.search import HitRange, has_all_words, hit_page, mark_words
-from whyfor.recall.search import search_hits as search_turns
+from whyfor.recall.search import HitRange, hit_page
+from whyfor.recall.snippets import WordFinder, has_all_words, snippet, word_finders
 from whyfor.store.open import OpenStore, reading
 from whyfor.story.session_lookup import parse_filters
 
-__all__ = ["CommitHit", "Hit", "SearchPage", "SearchRequest", "search", "search_page"]
+__all__ = [
+    "CommitHit",
+    "Hit",
+    "HitRange",
+    "SearchPage",
+    "SearchRequest",
+    "search",
+    "search_page",
+]
 
 KINDS = ("prompts", "answers", "tools", "thinking", "commits")
 WHEN = {"today": "Today", "7d": "7 days", "30d": "30 days", "": "Any time"}
@@ -39,7 +46,6 @@ _COMMITS = 300
 _AMONG = 3  # commits among the first hits
 _NEAR = 400  # words that are looked at for one that was meant
 _GIVEN = re.compile(r'(?<!\S)(project|agent|branch|before|after|since|until):("[^"]*"|[^\s"]+)')
-_WORD = re.compile(r"[a-z0-9]{2,}")
 
 
 class SearchRequest(msgspec.Struct, frozen=True):
@@ -53,6 +59,7 @@ class SearchRequest(msgspec.Struct, frozen=True):
     committed: bool = False
     sort: str = "rank"
     after: int = 0
+    deep: bool = False  # also in the whole of long tool results
 
 
 class CommitHit(msgspec.Struct, frozen=True):
@@ -69,11 +76,10 @@ class CommitHit(msgspec.Struct, frozen=True):
 
 
 class FacetCounts(msgspec.Struct, frozen=True):
-    """Turns per filter value, with all other filters applied; None: too many to count, or
+    """Results per filter value, with all other filters applied; None: too many to count, or
     unknown."""
 
-    turns: int | None
-    sessions: int | None
+    results: int | None
     kinds: dict[str, int | None]
     agents: dict[str, int | None]
     whens: dict[str, int | None]
@@ -86,7 +92,7 @@ class SearchPage(msgspec.Struct, frozen=True):
     projects: list[Project]  # to choose from
     begun: str = ""  # nothing has the last word, so it was taken for the beginning of one
     meant: str = ""  # nothing was found, but something is near
-    partly: bool = False  # no turn has all the words: these have most
+    partly: bool = False  # no session has all the words in one place: these have most
     trouble: str = ""  # what is wrong with the query
     hint: str = ""
 
@@ -115,17 +121,15 @@ class _Search(msgspec.Struct, frozen=True):
 
     def commits(self) -> list[LinkedCommit]:
         """Return the commits with a story that have all the words in what is known of them."""
-        query = self.query
+        query = queries.content(self.query)
         if query.tools or query.files or not query.clauses:
             return []
-        words = []
-        for clause in query.clauses:
-            text = clause[0].text.lower()
-            found = _WORD.findall(text)
-            if len(clause) == 1 and text.isascii() and found:
-                words.append(max(found, key=len))
+        stem = self.library.search.stem
+        single = tuple(clause for clause in query.clauses if len(clause) == 1)
+        finders = word_finders(msgspec.structs.replace(query, clauses=single), stem)
+        words = [finder.literal for finder in finders if finder.literal.isascii()]
         rows = self.library.search.commits(words, self.filters, _COMMITS)
-        return [commit for commit in rows if has_all_words("\n".join(_texts(commit)), query)]
+        return [commit for commit in rows if has_all_words("\n".join(_texts(commit)), query, stem)]
 
     def page(self, commits: list[LinkedCommit]) -> tuple[list[Hit | CommitHit], int | None]:
         """Return the hits of a page, and the place to go on from."""
@@ -135,7 +139,7 @@ class _Search(msgspec.Struct, frozen=True):
             shown = list(_shown(self.library, commits[wanted.after : stop], self.query))
             return [*shown], stop if len(commits) > stop else None
         newest = wanted.sort == "time"
-        place = HitRange(limit=self.limit, after=wanted.after, newest=newest, lines=True)
+        place = HitRange(self.limit, wanted.after, newest=newest, lines=True, deep=wanted.deep)
         turns, following = hit_page(self.library, self.query, self.filters, place)
         if following is not None and following >= DEEPEST:
             following = None
@@ -282,7 +286,7 @@ def _meant(library: OpenStore, typed: str) -> str:
 
 
 def _time(hit: Hit | CommitHit) -> int:
-    return (hit.committed_at if isinstance(hit, CommitHit) else hit.created_at) or 0
+    return (hit.committed_at if isinstance(hit, CommitHit) else hit.best.created_at) or 0
 
 
 def _texts(commit: LinkedCommit) -> list[str]:
@@ -295,9 +299,10 @@ def _texts(commit: LinkedCommit) -> list[str]:
 
 def _shown(library: OpenStore, commits: list[LinkedCommit], query: Query) -> Iterable[CommitHit]:
     agents = library.search.agents_of([commit.sha for commit in commits])
+    finders = word_finders(queries.content(query), library.search.stem)
     for commit in commits:
-        subject, subject_marks = mark_words(commit.subject, query)
-        snippet, marks = _best_stretch(commit, query)
+        subject, subject_marks = snippet(commit.subject, finders)
+        shown, marks = _best_stretch(commit, finders)
         yield CommitHit(
             sha=commit.sha,
             subject=subject,
@@ -307,18 +312,20 @@ def _shown(library: OpenStore, commits: list[LinkedCommit], query: Query) -> Ite
             evidence=commit.evidence,
             confidence=commit.confidence,
             agents=agents.get(commit.sha, []),
-            snippet=snippet,
+            snippet=shown,
             marks=marks,
         )
 
 
-def _best_stretch(commit: LinkedCommit, query: Query) -> tuple[str, list[tuple[int, int]]]:
+def _best_stretch(
+    commit: LinkedCommit, finders: list[WordFinder]
+) -> tuple[str, list[tuple[int, int]]]:
     """Return the first text of a commit, besides its subject, with words of the query in it, or
     the first of all."""
     first: tuple[str, list[tuple[int, int]]] | None = None
     for text in _texts(commit)[1:]:
         if text and text != commit.subject:
-            stretch = mark_words(text, query)
+            stretch = snippet(text, finders)
             if stretch[1]:
                 return stretch
             first = first or stretch
@@ -329,25 +336,57 @@ def _best_stretch(commit: LinkedCommit, query: Query) -> tuple[str, list[tuple[i
 
 
 class _Places:
-    """The turns that a search finds, by filter; most filters are not set, so that most of these
-    are the same question."""
+    """The sessions that a search finds, by filter; most filters are not set, so that most of
+    these are the same question."""
 
     def __init__(self, search: _Search) -> None:
         self.search = search
         self.index = search.library.search
+        self.query = queries.content(search.query)
+        self.passages = queries.passage_query(search.query, every=True)
         self.known: dict[Filters, list[TurnMatch]] = {}
+        self.owners: dict[int, SessionOwner] = {}
 
-    def with_filter(self, **changed: Any) -> list[TurnMatch]:
+    def with_filter(self, **changed: Any) -> list[TurnMatch] | None:
+        """Return where the words stand; None if in too many places."""
         which = msgspec.structs.replace(self.search.filters, **changed)
         if which not in self.known:
-            self.known[which] = self.index.places(self.search.query, which, COUNTED + 1)
-        return self.known[which]
+            found = self.index.places(self.query, self.passages, which, COUNTED + 1)
+            self.known[which] = found
+            fresh = {place.session for place in found} - self.owners.keys()
+            self.owners |= self.index.owners(fresh)
+        places = self.known[which]
+        return None if len(places) > COUNTED else places
+
+    def sessions(self, places: Iterable[TurnMatch] | None) -> int | None:
+        """Return how many sessions these are in, copies and subagents counted with theirs."""
+        if places is None:
+            return None
+        return len({self.owners[place.session].thread for place in places})
 
     def by_kind(self) -> dict[str, int | None]:
-        turns = _turns(self.with_filter(fields=()))
-        counts: dict[str, int | None] = {"": turns}
+        counts = {"": self.sessions(self.with_filter(fields=()))}
         for kind in FIELDS:  # of what is too much altogether the parts are not worth their time
-            counts[kind] = None if turns is None else _turns(self.with_filter(fields=(kind,)))
+            unknown = counts[""] is None
+            counts[kind] = None if unknown else self.sessions(self.with_filter(fields=(kind,)))
+        return counts
+
+    def by_agent(self) -> dict[str, int | None]:
+        places = self.with_filter(agents=())
+        counts: dict[str, int | None] = dict.fromkeys(AGENTS)
+        if places is not None:
+            for agent in AGENTS:
+                counts[agent] = self.sessions(place for place in places if place.agent == agent)
+        return counts
+
+    def by_when(self) -> dict[str, int | None]:
+        places = self.with_filter(since=None)
+        counts: dict[str, int | None] = dict.fromkeys(WHEN)
+        now = datetime.now().astimezone()
+        for when in WHEN if places is not None else ():
+            since = parse_when(when, now) if when else None
+            inside = (p for p in places or () if since is None or (p.created_at or 0) >= since)
+            counts[when] = self.sessions(inside)
         return counts
 
 
@@ -355,47 +394,19 @@ def _counts(search: _Search, commits: int) -> FacetCounts:
     places = _Places(search)
     kinds = places.by_kind()
     kinds["commits"] = commits if commits < _COMMITS else None
-    turns, stories = kinds[""], kinds["commits"]
-    kinds[""] = None if turns is None or stories is None else turns + stories
-    here = places.with_filter()
+    sessions, stories = kinds[""], kinds["commits"]
+    kinds[""] = None if sessions is None or stories is None else sessions + stories
+    only_commits = search.wanted.kind == "commits"
     return FacetCounts(
-        turns=stories if search.wanted.kind == "commits" else _turns(here),
-        sessions=len({place.session for place in here}) if len(here) <= COUNTED else None,
+        results=stories if only_commits else places.sessions(places.with_filter()),
         kinds=kinds,
-        agents=_by_agent(places.with_filter(agents=())),
-        whens=_by_when(places.with_filter(since=None)),
+        agents=places.by_agent(),
+        whens=places.by_when(),
     )
 
 
-def _turns(places: list[TurnMatch]) -> int | None:
-    if len(places) > COUNTED:
-        return None
-    return len({(place.session, place.turn) for place in places})
-
-
-def _by_agent(places: list[TurnMatch]) -> dict[str, int | None]:
-    if len(places) > COUNTED:
-        return dict.fromkeys(AGENTS)
-    turns = {(place.session, place.turn, place.agent) for place in places}
-    counts = Counter(agent for _, _, agent in turns)
-    return {agent: counts[agent] for agent in AGENTS}
-
-
-def _by_when(places: list[TurnMatch]) -> dict[str, int | None]:
-    now = datetime.now().astimezone()
-    counts: dict[str, int | None] = {}
-    for when in WHEN:
-        since = parse_when(when, now) if when else 0
-        inside = [place for place in places if not since or (place.created_at or 0) >= since]
-        counts[when] = _turns(inside) if len(places) <= COUNTED else None
-    return counts
-
-
-def search(
-    settings: Settings, words: str, where: SessionFilter, *, limit: int, newest: bool
-) -> list[Hit]:
+def search(settings: Settings, words: str, where: SessionFilter, which: HitRange) -> list[Hit]:
+    """Return one hit per session; best first, or newest first."""
     query = queries.parse_query(words)
     with reading(settings) as library:
-        return search_turns(
-            library, query, parse_filters(library, where), limit=limit, newest=newest
-        )
+        return hit_page(library, query, parse_filters(library, where), which)[0]

@@ -51,7 +51,7 @@ from whyfor.model.memory import (
     TouchedFile,
     WaitingSession,
 )
-from whyfor.model.query import Filters, Match, Query, TurnMatch
+from whyfor.model.query import Filters, Match, PassageQuery, Query, SessionOwner, TurnMatch
 from whyfor.model.sessions import (
     CandidateSession,
     NamedSession,
@@ -209,6 +209,10 @@ class CaptureStore(Protocol):
     def sources_of(self, session: Session) -> list[Source]:
         """Return the sources of a session: its transcripts, those of its subagents and files beside
         them; without states."""
+
+    def sources_within(self, filters: Filters) -> list[Source]:
+        """The sources of the sessions that filters allow, those that ended last first; without
+        their states."""
 
     def pieces(self, source: Source) -> list[StoredSegment]:
         """Return the segments of a source's newest generation, in order."""
@@ -514,18 +518,30 @@ class SearchStore(Protocol):
         filters: Filters,
         limit: int,
         *,
-        any_clause: bool = False,
         newest: bool = False,
     ) -> list[Match]:
-        """Pieces of turns that match, best first (or newest first)."""
+        """Pieces of turns with all the words as they were typed, best first (or newest first)."""
 
-    def coverage(
-        self, query: Query, fields: tuple[str, ...], matches: list[Match]
-    ) -> dict[tuple[int, int], float]:
-        """Which share of a query's words each match holds, rare words counting for more."""
+    def passages(
+        self, wanted: PassageQuery, filters: Filters, limit: int, *, newest: bool = False
+    ) -> list[Match]:
+        """Pieces of turns with a passage of what was said and done that has words in any form,
+        best first (or newest first)."""
 
-    def places(self, query: Query, filters: Filters, limit: int) -> list[TurnMatch]:
-        """As the index has them, unranked: cheap however many there are."""
+    def owners(self, sessions: Iterable[int]) -> dict[int, SessionOwner]:
+        """Whom sessions are counted with; unknown numbers are left out."""
+
+    def turn_of(self, session: int, key: int) -> Match | None:
+        """An event, and the turn that it belongs to; None if it is not stored."""
+
+    def stem(self, word: str) -> str:
+        """What is left of a word whose forms all find the same passages."""
+
+    def places(
+        self, query: Query, wanted: PassageQuery, filters: Filters, limit: int
+    ) -> list[TurnMatch]:
+        """Turns with the words as typed, and passages with any form of them, at most so many of
+        each; unranked, which is cheap however many there are."""
 
     def commits(self, words: list[str], filters: Filters, limit: int) -> list[LinkedCommit]:
         """Newest first; of the words (ASCII, lower case) each stands somewhere in what is known

@@ -35,18 +35,22 @@ def in_database(home: Path, text: str = CANARY) -> list[str]:
     db = apsw.Connection(str(home / "whyfor.db"), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         found = []
-        tables = "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'words%'"
+        tables = """
+            SELECT name FROM sqlite_schema
+            WHERE type='table' AND name NOT LIKE 'words%' AND name NOT LIKE 'passages%'
+        """
         for (table,) in list(db.execute(tables)):
             for row in db.execute(f"SELECT * FROM {table}"):
                 if any(_holds(value, text) for value in row):
                     found.append(f"{table}: {row!r}"[:300])
-        db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, words, row)")
-        terms = [str(term) for (term,) in db.execute("SELECT term FROM temp.vocabulary")]
-        found += [f"term {term}" for term in terms if text.lower() in term]
-        found += [
-            f"match {row}"
-            for row in db.execute("SELECT rowid FROM words WHERE words MATCH ?", (f'"{text}"',))
-        ]
+        for index in ("words", "passages"):
+            db.execute(
+                f"CREATE VIRTUAL TABLE temp.terms_{index} USING fts5vocab(main, {index}, row)"
+            )
+            terms = [str(term) for (term,) in db.execute(f"SELECT term FROM temp.terms_{index}")]
+            found += [f"term {term}" for term in terms if text.lower() in term]
+            rows = db.execute(f"SELECT rowid FROM {index} WHERE {index} MATCH ?", (f'"{text}"',))
+            found += [f"match {row}" for row in rows]
         return found
     finally:
         db.close()

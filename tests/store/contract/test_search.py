@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.store.contract.build import NOW, SHOP, Build, annotation, checkpoint, part
-from whyfor.model.query import Atom, Filters, Query
+from whyfor.model.query import Atom, Filters, PassageQuery, Query, SessionOwner
 from whyfor.store.protocol import Store
 
 
@@ -47,26 +47,66 @@ def test_turns_with_all_words_are_found(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_any_word_will_do_if_asked_and_rare_words_cover_more(store: Store) -> None:
-    query = words("north", "paint")
-    assert store.search.match(query, Filters(), 9) == []
-    loose = store.search.match(query, Filters(), 9, any_clause=True)
-    assert len(loose) == 2
-    share = store.search.coverage(words("paint", "the"), (), loose)
-    by_turn = {match.session: share[match.session, match.first_seq] for match in loose}
-    wall = store.sessions.find("wall").id
-    assert by_turn[wall] == 1.0
-    assert all(0 < value < 1 for session, value in by_turn.items() if session != wall)
+def test_passages_have_any_form_of_all_words_or_of_any(store: Store) -> None:
+    def found(*texts: str, every: bool, **filters: object) -> set[tuple[str, int]]:
+        wanted = PassageQuery(words(*texts).clauses, every=every, within=Query())
+        matches = store.search.passages(wanted, Filters(**filters), 9)  # type: ignore[arg-type]
+        numbers = store.sessions.by_number([match.session for match in matches])
+        return {(numbers[match.session].session_id, match.turn) for match in matches}
+
+    assert found("gates", "mending", every=True) == {("gate", 1)}
+    assert found("gates", "painting", every=True) == set()
+    assert found("gates", "painting", every=False) == {("gate", 1), ("wall", 1)}
+    assert found("hinges", every=True) == {("gate", 1), ("gate", 2)}
+    assert found("hinges", every=True, fields=("answers",)) == {("gate", 1)}
+    assert found("hinges", every=True, fields=("thinking",)) == set()
+    assert found("hinges", every=True, since=NOW + 2) == {("gate", 2)}
+
+
+@pytest.mark.usefixtures("project")
+def test_the_turn_of_a_passage_must_have_what_was_typed_exactly(store: Store) -> None:
+    def turns(within: Query) -> list[int]:
+        wanted = PassageQuery(words("hinges").clauses, every=True, within=within)
+        return sorted(match.turn for match in store.search.passages(wanted, Filters(), 9))
+
+    assert turns(Query()) == [1, 2]
+    assert turns(words("north")) == [1]
+    assert turns(Query(without=(Atom("north"),))) == [2]
+    assert turns(Query(tools=("Bash",))) == [2]
+
+
+def test_copies_and_subagents_are_counted_with_the_first_main_session(
+    store: Store, build: Build
+) -> None:
+    first = build.session("first", build.event("user.prompt", "mend the gate", key=1))
+    copied = build.event("user.prompt", "mend the gate", key=1)
+    own = build.event("user.prompt", "and the wall", key=2)
+    copy = build.session("copy", copied, own, facts={"forked_from": "first"})
+    child = build.session("child", build.event("user.prompt", "look", key=3), parent="copy")
+    deep = build.session("deep", build.event("user.prompt", "look on", key=4), parent="child")
+    lost = build.session("lost", build.event("user.prompt", "look", key=5), parent="gone")
+    owners = store.search.owners([first, copy, child, deep, lost, 99])
+    assert owners == {
+        first: SessionOwner(first, "claude:first", 1),
+        copy: SessionOwner(copy, "claude:first", 2),
+        child: SessionOwner(copy, "claude:first", 1),
+        deep: SessionOwner(copy, "claude:first", 1),
+        lost: SessionOwner(lost, "claude:lost", 1),
+    }
 
 
 def test_places_are_unranked_and_bounded(store: Store, project: int) -> None:
-    found = store.search.places(words("the"), Filters(), 9)
+    nowhere = PassageQuery(words("nowhere").clauses, every=True, within=Query())
+    found = store.search.places(words("the"), nowhere, Filters(), 9)
     assert {(one.agent, one.turn, one.project) for one in found} == {
         ("claude", 1, project),
         ("claude", 2, project),
         ("codex", 1, None),
     }
-    assert len(store.search.places(words("the"), Filters(), 2)) == 2
+    assert len(store.search.places(words("the"), nowhere, Filters(), 2)) == 2
+    said = PassageQuery(words("walls").clauses, every=True, within=Query())
+    [place] = store.search.places(words("nowhere"), said, Filters(), 2)
+    assert place.agent == "codex"
 
 
 @pytest.mark.usefixtures("project")

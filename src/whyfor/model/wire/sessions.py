@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from whyfor.model.events import StoredEvent
-from whyfor.model.query import Hit
+from whyfor.model.query import FoundPassage, Hit
 from whyfor.model.reports import (
     Conversation,
 )
@@ -120,6 +120,16 @@ class WireTurns(msgspec.Struct, frozen=True):
     turns: list[WireTurn]
 
 
+class WirePassage(msgspec.Struct, frozen=True):
+    session_id: str
+    seq: int
+    turn: int
+    kind: str
+    created_at: str | None
+    snippet: str
+    marks: list[tuple[int, int]]  # where in the snippet the words stand
+
+
 class WireHit(msgspec.Struct, frozen=True):
     agent: str
     session_id: str
@@ -131,6 +141,9 @@ class WireHit(msgspec.Struct, frozen=True):
     title: str | None
     snippet: str
     score: float
+    found_in: str  # the session that seq and turn are of: this one, a subagent's, or a copy
+    copies: list[str]  # the session's copies, or what it is a copy of, as agent:id
+    passages: list[WirePassage]
 
 
 class WireMarkedHit(WireHit, frozen=True):
@@ -181,11 +194,25 @@ def wire_turns(found: Conversation) -> WireTurns:
 
 
 def wire_hit(found: Hit) -> WireHit:
-    return copy_fields(WireHit, found, **session_place(found.session))
+    return copy_fields(WireHit, found.best, **_hit_fields(found))
 
 
 def wire_marked_hit(found: Hit) -> WireMarkedHit:
-    return copy_fields(WireMarkedHit, found, **session_place(found.session))
+    return copy_fields(WireMarkedHit, found.best, **_hit_fields(found))
+
+
+def _hit_fields(found: Hit) -> dict[str, Any]:
+    return {
+        **session_place(found.session),
+        "score": found.score,
+        "found_in": found.best.session.session_id,
+        "copies": found.copies,
+        "passages": [_passage(each) for each in found.passages],
+    }
+
+
+def _passage(found: FoundPassage) -> WirePassage:
+    return copy_fields(WirePassage, found, session_id=found.session.session_id)
 
 
 def session_place(found: Session) -> dict[str, str | None]:

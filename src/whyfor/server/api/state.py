@@ -15,7 +15,7 @@ from whyfor.model.wire.status import WireStatus, wire_status
 from whyfor.server.api.params import Agent, Limit, Project, Text, When, reading_route
 from whyfor.server.page import Kept, Live
 from whyfor.service.agents import agent_title
-from whyfor.service.search import search
+from whyfor.service.search import HitRange, search
 from whyfor.service.stats import Stats, stats
 from whyfor.service.status import capture_health
 
@@ -37,13 +37,16 @@ def find(
         str | None, QueryParameter(max_length=80, description="prompts, answers, thinking, tools")
     ] = None,
     newest: FromQuery[bool] = False,
+    deep: Annotated[
+        bool, QueryParameter(description="Also read the whole of long tool results: slow.")
+    ] = False,
     limit: Limit = 30,
 ) -> ItemList[WireMarkedHit]:
-    """Words in everything that was asked, answered, thought and done; best first, or newest."""
+    """Sessions by words in what was asked, answered, thought and done; best first, or newest."""
     where = SessionFilter(
         identity=project, agent=agent, since=since, until=until, branch=branch, fields=fields
     )
-    found = search(settings, q, where, limit=limit, newest=newest)
+    found = search(settings, q, where, HitRange(limit, newest=newest, deep=deep))
     return ItemList([wire_marked_hit(hit) for hit in found])
 
 

@@ -14,7 +14,7 @@ from litestar.params import FromQuery, QueryParameter
 from litestar.response import Template
 from markupsafe import Markup
 
-from whyfor.model.query import Hit
+from whyfor.model.query import FoundPassage
 from whyfor.server.page import Kept, render_page
 from whyfor.server.render import render_marked
 from whyfor.service.agents import agent_names
@@ -61,11 +61,14 @@ def show(
     when: FromQuery[str] = "",
     commit: FromQuery[str] = "",
     sort: FromQuery[str] = "rank",
+    deep: FromQuery[str] = "",
     after: Annotated[int, QueryParameter(ge=0, le=100_000)] = 0,
 ) -> Template:
     agents = tuple(dict.fromkeys(agent or ()))
     agents = () if set(agents) >= set(agent_names()) else agents  # all of them is no filter
-    wanted = SearchRequest(q, kind, agents, project, when, bool(commit), sort or "rank", after)
+    wanted = SearchRequest(
+        q, kind, agents, project, when, bool(commit), sort or "rank", after, bool(deep)
+    )
     return render_page(
         "search.html",
         here="search",
@@ -98,13 +101,13 @@ def search_link(wanted: SearchRequest, **changed: Any) -> str:
         ("commit", "1" if new.committed else ""),
         ("after", new.after or ""),
     ]
-    given += [("sort", new.sort if new.sort != "rank" else "")]
+    given += [("sort", new.sort if new.sort != "rank" else ""), ("deep", "1" if new.deep else "")]
     asked = urlencode([(name, value) for name, value in given if value])
     return f"/search?{asked}" if asked else "/search"
 
 
-def look(hit: Hit) -> tuple[str, str, str]:
-    return _TITLE if hit.named else _LOOKS.get(hit.kind, _OTHER)
+def look(found: FoundPassage) -> tuple[str, str, str]:
+    return _TITLE if found.named else _LOOKS.get(found.kind, _OTHER)
 
 
 def marked_words(text: str, marks: list[tuple[int, int]]) -> Markup:
@@ -129,15 +132,15 @@ def spoken(text: str, marks: list[tuple[int, int]]) -> Markup:
     return marked_words(text, marks)
 
 
-def code_lines(hit: Hit) -> list[tuple[str, Markup]]:
+def code_lines(passage: FoundPassage) -> list[tuple[str, Markup]]:
     """The lines of a call or its result: number, if the agent wrote one, and text."""
     found, at = [], 0
-    for line in hit.snippet.split("\n"):
+    for line in passage.snippet.split("\n"):
         skip = numbered.end() if (numbered := _NUMBERED.match(line)) else 0
         begin, end = at + skip, at + len(line)
         marks = [
             (max(a, begin) - begin, min(b, end) - begin)
-            for a, b in hit.marks
+            for a, b in passage.marks
             if a < end and b > begin
         ]
         found.append((numbered[1] if numbered else "", marked_words(line[skip:], marks)))

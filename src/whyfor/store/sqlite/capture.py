@@ -7,11 +7,13 @@ from collections.abc import Iterator
 import apsw
 import msgspec
 
+from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
 from whyfor.model.sources import Source, SourceHealth, StoredSegment
 from whyfor.store.journal import Entry, PauseEntry, SegmentEntry
 from whyfor.store.sqlite.connection import fetch, first_row, stepped
 from whyfor.store.sqlite.entries import all_entries, pause_entries, segment_entries
+from whyfor.store.sqlite.filters import session_filter
 from whyfor.store.sqlite.segments import stored_segment
 from whyfor.store.sqlite.write import EventWriter
 
@@ -47,6 +49,22 @@ class SqliteCapture:
             ORDER BY id
             """,
             (session.agent, session.session_id, session.session_id),
+        )
+        return [Source(*row) for row in rows]
+
+    def sources_within(self, filters: Filters) -> list[Source]:
+        where, values = session_filter(filters)
+        rows = fetch(
+            self.db,
+            f"""
+            SELECT o.id, o.agent, o.path, o.session_id, o.framing, o.parent, o.sidecar, o.cwd,
+              o.generation
+            FROM sources o
+            JOIN sessions s ON s.agent=o.agent AND s.session_id=o.session_id
+            WHERE {" AND ".join(where) or "1"}
+            ORDER BY s.ended_at DESC, o.id DESC
+            """,
+            values,
         )
         return [Source(*row) for row in rows]
 

@@ -23,6 +23,7 @@ from whyfor.store.sqlite.connection import fetch
 from whyfor.store.sqlite.copies import mark_copies
 from whyfor.store.sqlite.listing_index import remove_listing, renew_listing
 from whyfor.store.sqlite.memory import SqliteMemory
+from whyfor.store.sqlite.search_index import remove_documents
 from whyfor.store.tombstones import SESSION, STORY, Tombstones, read_salt
 
 READERS_MS = 5_000  # how long a reader that is still open is waited for
@@ -241,9 +242,7 @@ class SqliteForget:
 
     def empty_session(self, session: int) -> None:
         span = (session << SEQ_BITS, _top(session))
-        docs = fetch(self.db, "SELECT id FROM docs WHERE id BETWEEN ? AND ?", span)
-        self.db.executemany("DELETE FROM words WHERE rowid=?", docs)
-        self.db.execute("DELETE FROM docs WHERE id BETWEEN ? AND ?", span)
+        remove_documents(self.db, *span)
         for table in ("events", "long_texts"):
             self.db.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", span)
         SqliteMemory(self.db).delete(session)
@@ -370,7 +369,8 @@ class SqliteForget:
         self.db.execute("PRAGMA secure_delete=ON")
 
     def scrub(self, copy: Path) -> bool:
-        self.db.execute("INSERT INTO words(words) VALUES('optimize')")
+        for table in ("words", "passages"):
+            self.db.execute(f"INSERT INTO {table}({table}) VALUES('optimize')")
         replace(copy, b"")
         self.db.execute("VACUUM INTO ?", (file_name(copy),))
         clean = open_file(copy)

@@ -16,6 +16,7 @@ from whyfor.model.events import SEQ_BITS as SEQ_BITS
 from whyfor.model.events import SEQ_MASK as SEQ_MASK
 from whyfor.store.protocol import RENEW
 from whyfor.store.sqlite.listing_index import fill_listing
+from whyfor.store.sqlite.search_index import index_all
 
 _M001 = """
 CREATE TABLE projects(
@@ -268,6 +269,16 @@ UPDATE sessions SET project_id=p.project_id
 INSERT OR REPLACE INTO marks SELECT '{RENEW}', 1 WHERE EXISTS(SELECT 1 FROM events);
 """
 
+# What ranks a search: stems of what was said and done, in passages of about the same size; see
+# search_index.py.
+_M015 = """
+CREATE VIRTUAL TABLE passages USING fts5(
+  title, prompts, answers, calls, content='', contentless_delete=1,
+  tokenize="porter unicode61 remove_diacritics 2");
+INSERT INTO passages(passages, rank) VALUES('hashsize', 16777216);
+INSERT INTO passages(passages, rank) VALUES('automerge', 16);
+"""
+
 MIGRATIONS = (
     _M001,
     _M002,
@@ -283,7 +294,9 @@ MIGRATIONS = (
     _M012,
     _M013,
     _M014,
+    _M015,
 )
+_INDEXED = 15  # the version whose search index is made anew
 VERSION = len(MIGRATIONS)
 
 
@@ -300,6 +313,8 @@ def migrate(db: apsw.Connection) -> None:
         db.execute(MIGRATIONS[number])
     if 0 < version < _LISTED:
         fill_listing(db)
+    if 0 < version < _INDEXED:
+        index_all(db)
     if version < VERSION:
         db.pragma("user_version", VERSION)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import apsw
 import msgspec
@@ -11,13 +12,20 @@ import msgspec
 from whyfor.model.checkpoints import Annotation, LinkedCommit
 from whyfor.model.events import SEQ_BITS
 from whyfor.model.events import SEQ_MASK as _MASK
-from whyfor.model.query import FIELDS, Atom, Filters, Match, Query, TurnMatch
-from whyfor.store.sqlite.connection import fetch
-from whyfor.store.sqlite.filters import as_json, doc_filter
+from whyfor.model.query import (
+    FIELDS,
+    Atom,
+    Filters,
+    Match,
+    PassageQuery,
+    Query,
+    SessionOwner,
+    TurnMatch,
+)
+from whyfor.store.sqlite.connection import fetch, first_row
+from whyfor.store.sqlite.filters import THREAD, as_json, doc_filter
+from whyfor.store.sqlite.search_index import PART_BITS
 
-# How much a word counts by where it stands: title, prompts, answers, thinking, tools, results,
-# files, names.
-_WEIGHTS = "4.0, 4.0, 2.0, 1.0, 2.0, 0.2, 2.0, 0.0"
 _COLUMNS = {
     "prompts": "title prompts",
     "answers": "answers",
@@ -26,80 +34,146 @@ _COLUMNS = {
 }
 
 
+_PASSAGE_COLUMNS = {"prompts": "title prompts", "answers": "answers", "tools": "calls"}
+
+
+class _Table(NamedTuple):
+    """One of the two indexes: how a row is ranked, and which document it belongs to."""
+
+    name: str
+    score: str
+    doc: str
+
+
+class _Asked(NamedTuple):
+    """What is asked of an index: its expression, and what documents `d` of sessions `s` must
+    be."""
+
+    expression: str
+    where: list[str]
+    values: list[Any]
+
+
+# How much a word counts by where it stands: in `words` title, prompts, answers, thinking, tools,
+# results, files, names; in `passages` title, prompts, answers, calls.
+_WORDS = _Table("words", "bm25(words, 4.0, 4.0, 2.0, 1.0, 2.0, 0.2, 2.0, 0.0)", "p.id")
+_PASSAGES = _Table(
+    "passages",
+    "bm25(passages, 2.0, 1.5, 1.0, 1.0)",
+    f"(SELECT max(id) FROM docs WHERE id <= p.id >> {PART_BITS})",
+)
+
+
 class SqliteSearch:
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
 
     def match(
-        self,
-        query: Query,
-        filters: Filters,
-        limit: int,
-        *,
-        any_clause: bool = False,
-        newest: bool = False,
+        self, query: Query, filters: Filters, limit: int, *, newest: bool = False
     ) -> list[Match]:
-        expression = compile_query(query, filters.fields, any_clause=any_clause)
         where, values = doc_filter(filters)
-        order = "d.created_at DESC" if newest else "score"
-        if where or newest:
-            sql = (
-                f"SELECT d.id, d.last_seq, d.turn, d.created_at, bm25(words, {_WEIGHTS}) AS score "
-                "FROM words JOIN docs d ON d.id = words.rowid JOIN sessions s ON s.id = (d.id >> "
-                "24) "
-                f"WHERE words MATCH ? {''.join(' AND ' + w for w in where)} ORDER BY {order} LIMIT "
-                "?"
-            )
-        else:
-            sql = (
-                "SELECT d.id, d.last_seq, d.turn, d.created_at, w.score FROM (SELECT rowid AS id, "
-                f"bm25(words, {_WEIGHTS}) AS score FROM words WHERE words MATCH ? ORDER BY score "
-                "LIMIT ?) w "
-                "JOIN docs d ON d.id = w.id ORDER BY w.score"
-            )
-        rows = fetch(self.db, sql, (expression, *values, limit))
+        asked = _Asked(compile_query(query, filters.fields), where, values)
+        return self._matches(_WORDS, asked, limit, newest=newest)
+
+    def passages(
+        self, wanted: PassageQuery, filters: Filters, limit: int, *, newest: bool = False
+    ) -> list[Match]:
+        expression = passage_expression(wanted, filters.fields)
+        if not expression:
+            return []
+        where, values = doc_filter(filters)
+        _within(wanted.within, filters.fields, where, values)
+        asked = _Asked(expression, where, values)
+        return self._matches(_PASSAGES, asked, limit, newest=newest)
+
+    def _matches(self, table: _Table, asked: _Asked, limit: int, *, newest: bool) -> list[Match]:
+        ranked = f"SELECT rowid AS id, {table.score} AS score FROM {table.name}"
+        if asked.where or newest:
+            chosen = f"""
+                SELECT p.id, p.score, d.id AS doc
+                FROM ({ranked} WHERE {table.name} MATCH ?) p
+                JOIN docs d ON d.id = {table.doc}
+                JOIN sessions s ON s.id = (d.id >> {SEQ_BITS})
+                WHERE {" AND ".join(asked.where) or "1"}
+                ORDER BY {"d.created_at DESC" if newest else "p.score"} LIMIT ?
+            """
+        else:  # far cheaper: the documents of the best only
+            chosen = f"""
+                SELECT p.id, p.score, {table.doc} AS doc
+                FROM ({ranked} WHERE {table.name} MATCH ? ORDER BY score LIMIT ?) p
+            """
+        rows = fetch(
+            self.db,
+            f"""
+            SELECT d.id, d.last_seq, d.turn, d.created_at, c.score
+            FROM ({chosen}) c
+            JOIN docs d ON d.id = c.doc
+            ORDER BY {"d.created_at DESC" if newest else "c.score"}, c.id
+            """,
+            (asked.expression, *asked.values, limit),
+        )
         return [
             Match(ident >> SEQ_BITS, ident & _MASK, last, turn, created, -score)
             for ident, last, turn, created, score in rows
         ]
 
-    def coverage(
-        self, query: Query, fields: tuple[str, ...], matches: list[Match]
-    ) -> dict[tuple[int, int], float]:
-        idents = [(m.session << SEQ_BITS) + m.first_seq for m in matches]
-        held = dict.fromkeys(idents, 0.0)
-        total = 0.0
-        for clause in query.clauses:
-            expression = compile_query(Query(clauses=(clause,)), fields)
-            # All words that begin so are looked up once (+), not again for every row.
-            row = "+rowid" if any(atom.prefix for atom in clause) else "rowid"
-            found = fetch(
-                self.db,
-                f"SELECT rowid FROM words WHERE words MATCH ? AND {row} IN (SELECT value FROM "
-                "json_each(?))",
-                (expression, as_json(idents)),
-            )
-            if not found:
-                continue  # a word nobody used tells nothing apart
-            weight = math.log(1 + len(idents) / len(found))
-            total += weight
-            for (ident,) in found:
-                held[ident] += weight
-        return (
-            {(i >> SEQ_BITS, i & _MASK): value / total for i, value in held.items()}
-            if total
-            else {}
+    def turn_of(self, session: int, key: int) -> Match | None:
+        row = first_row(
+            self.db,
+            """
+            SELECT e.id, d.turn, d.created_at
+            FROM events e
+            JOIN docs d ON d.id = (SELECT max(id) FROM docs WHERE id <= e.id)
+            WHERE e.session_id=? AND e.key=?
+            """,
+            (session, key),
         )
+        if row is None:
+            return None
+        ident, turn, created = row
+        return Match(session, ident & _MASK, ident & _MASK, turn, created, 0.0)
 
-    def places(self, query: Query, filters: Filters, limit: int) -> list[TurnMatch]:
+    def stem(self, word: str) -> str:
+        found = self._tokenizer(
+            word.encode(),
+            apsw.FTS5_TOKENIZE_DOCUMENT,
+            None,
+            include_offsets=False,
+            include_colocated=False,
+        )
+        return " ".join(map(str, found))
+
+    @cached_property
+    def _tokenizer(self) -> apsw.FTS5Tokenizer:
+        """What cuts the passages into words, see schema.py; not of this database, which may be
+        damaged."""
+        own = apsw.Connection(":memory:")
+        return own.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
+
+    def places(
+        self, query: Query, wanted: PassageQuery, filters: Filters, limit: int
+    ) -> list[TurnMatch]:
         where, values = doc_filter(filters)
+        asked = _Asked(compile_query(query, filters.fields), where, values)
+        found = self._places(_WORDS, asked, limit)
+        expression = passage_expression(wanted, filters.fields)
+        if expression:
+            _within(wanted.within, filters.fields, where, values)
+            found += self._places(_PASSAGES, _Asked(expression, where, values), limit)
+        return found
+
+    def _places(self, table: _Table, asked: _Asked, limit: int) -> list[TurnMatch]:
         rows = fetch(
             self.db,
-            "SELECT d.id, d.turn, d.created_at, s.agent, s.project_id FROM words JOIN docs d ON "
-            "d.id = words.rowid "
-            f"JOIN sessions s ON s.id = (d.id >> {SEQ_BITS}) WHERE words MATCH ? "
-            f"{''.join(' AND ' + each for each in where)} LIMIT ?",
-            (compile_query(query, filters.fields), *values, limit),
+            f"""
+            SELECT d.id, d.turn, d.created_at, s.agent, s.project_id
+            FROM (SELECT rowid AS id FROM {table.name} WHERE {table.name} MATCH ?) p
+            JOIN docs d ON d.id = {table.doc}
+            JOIN sessions s ON s.id = (d.id >> {SEQ_BITS})
+            WHERE {" AND ".join(asked.where) or "1"}
+            LIMIT ?
+            """,
+            (asked.expression, *asked.values, limit),
         )
         return [TurnMatch(ident >> SEQ_BITS, *rest) for ident, *rest in rows]
 
@@ -149,6 +223,25 @@ class SqliteSearch:
             found.setdefault(sha, []).append(agent)
         return found
 
+    def owners(self, sessions: Iterable[int]) -> dict[int, SessionOwner]:
+        found: dict[int, tuple[int | None, str, int]] = {}
+        asked = set(sessions)
+        while asked:
+            rows = fetch(
+                self.db,
+                f"""
+                SELECT s.id, p.id, {THREAD}, s.own_from
+                FROM sessions s
+                LEFT JOIN sessions p ON p.agent=s.agent AND p.session_id=s.parent
+                WHERE s.id IN (SELECT value FROM json_each(?))
+                """,
+                (as_json(sorted(asked)),),
+            )
+            found |= {number: (parent, thread, own) for number, parent, thread, own in rows}
+            parents = {parent for parent, _, _ in found.values() if parent is not None}
+            asked = parents - found.keys()
+        return {number: _owner(number, found) for number in sessions if number in found}
+
     def words_like(self, beginning: str, limit: int) -> list[str]:
         # a name for the index's own list, in memory; the file is open for reading
         self.db.pragma("query_only", False)
@@ -163,16 +256,25 @@ class SqliteSearch:
         return [row[0] for row in fetch(self.db, sql, (beginning, beginning + "\U0010ffff", limit))]
 
 
+def _owner(session: int, found: dict[int, tuple[int | None, str, int]]) -> SessionOwner:
+    """Follow a session up to the main session it worked for."""
+    main = session
+    seen = {main}
+    while (parent := found[main][0]) is not None and parent not in seen:
+        main = parent
+        seen.add(main)
+    return SessionOwner(main, found[main][1], found[session][2])
+
+
 def columns(fields: tuple[str, ...]) -> str:
     """FTS5's column filter for the fields people name; none is all of them."""
     return "{" + " ".join(_COLUMNS[field] for field in fields or FIELDS) + "} : "
 
 
-def compile_query(query: Query, fields: tuple[str, ...], *, any_clause: bool = False) -> str:
+def compile_query(query: Query, fields: tuple[str, ...]) -> str:
     """A query in FTS5's words. Every atom is quoted, so no text of a person's is ever syntax."""
     where = columns(fields)
-    clauses = [where + "(" + " OR ".join(map(quote_atom, clause)) + ")" for clause in query.clauses]
-    parts = ["(" + " OR ".join(clauses) + ")"] if any_clause and clauses else clauses
+    parts = [where + "(" + " OR ".join(map(quote_atom, clause)) + ")" for clause in query.clauses]
     parts += [f"{{files}} : {quote_atom(Atom(path, prefix=True))}" for path in query.files]
     parts += [f"{{names}} : {quote_atom(Atom(name))}" for name in query.tools]
     text = " AND ".join(parts)
@@ -181,7 +283,30 @@ def compile_query(query: Query, fields: tuple[str, ...], *, any_clause: bool = F
     return text
 
 
+def passage_expression(wanted: PassageQuery, fields: tuple[str, ...]) -> str:
+    """What is looked for in passages in FTS5's words; empty if they cannot have it."""
+    names = " ".join(_PASSAGE_COLUMNS.get(field, "") for field in fields or FIELDS)
+    if not names.strip() or not wanted.clauses:
+        return ""
+    clauses = ["(" + " OR ".join(map(quote_atom, clause)) + ")" for clause in wanted.clauses]
+    joint = " AND " if wanted.every else " OR "
+    return f"{{{names}}} : ({joint.join(clauses)})"
+
+
+def _within(query: Query, fields: tuple[str, ...], where: list[str], values: list[Any]) -> None:
+    """Add what the document `d` must have, and what it must not."""
+    if query.clauses or query.files or query.tools:
+        where.append("d.id IN (SELECT rowid FROM words WHERE words MATCH ?)")
+        values.append(compile_query(query, fields))
+    elif query.without:
+        where.append("d.id NOT IN (SELECT rowid FROM words WHERE words MATCH ?)")
+        values.append(columns(fields) + "(" + " OR ".join(map(quote_atom, query.without)) + ")")
+
+
 def quote_atom(atom: Atom) -> str:
+    if atom.apart:
+        first = " AND ".join(f'"{word}"' for word in atom.words)
+        return f"({first})"
     text = atom.text.replace('"', '""').replace("\x00", " ")
     return f'"{text}"' + ("*" if atom.prefix else "")
 

@@ -1,9 +1,17 @@
-"""The search index: one document per turn, or per 64k characters of a long one.
+"""The search index: what is asked of it by exact words, and what ranks the answers.
+
+`words` has one document per turn, or per 64k characters of a long one, a column for each kind of
+text, and words as they stand: it answers phrases, prefixes, files and tools. What a tool printed
+has a column of its own, and of a long result only its head and tail are indexed: a later `git log`
+repeats the words of earlier work and must not outrank it.
+
+`passages` has a row for about 1,000 characters of what was said in a turn, and rows of their own
+for what was done, with words reduced to their stems: it ranks. The number of a row is the number
+of its first event and of the part of that event's text it begins with.
 
 Boundaries depend on the events alone, so a session indexed piece by piece has the same documents
-as one indexed at once; an append re-makes only the last document. What a tool printed has a
-column of its own: a later `git log` repeats the words of earlier work and must not outrank it. A
-session's title is a document with seq 0.
+as one indexed at once; an append re-makes only the last document and its passages. A session's
+title is a document, and a passage, with seq 0.
 """
 
 from __future__ import annotations
@@ -14,17 +22,26 @@ from typing import Any
 import apsw
 
 from whyfor.model.events import SEQ_BITS
-from whyfor.store.sqlite.connection import fetch
+from whyfor.model.findings import TITLE_PROMPT
 
 MAX_DOC = 65_536
+RESULT_HEAD = 1_500
+RESULT_TAIL = 500
+PASSAGE = 1_000  # characters
+CALL = 400  # characters of a tool call that say what it does; the rest is what it writes
 COLUMNS = ("prompts", "answers", "thinking", "tools", "results")
 _COLUMN = {"user.prompt": 0, "assistant.message": 1, "assistant.thinking": 2, "tool.result": 4}
 _TOOLS = 3
-_INSERT = f"INSERT INTO words(rowid, {', '.join(COLUMNS)}, files, names) VALUES(?,?,?,?,?,?,?,?)"
+_WORDS = f"INSERT INTO words(rowid, {', '.join(COLUMNS)}, files, names) VALUES(?,?,?,?,?,?,?,?)"
+_PASSAGES = "INSERT INTO passages(rowid, prompts, answers, calls) VALUES(?,?,?,?)"
+_SPOKEN = {"user.prompt": 0, "assistant.message": 1}
+_DONE = 2
+PART_BITS = 6  # of a passage's number: a text has no more parts than that can count
+_PARTS = 1 << PART_BITS
 
 
 class _Doc:
-    __slots__ = ("created_at", "first", "last", "names", "size", "texts", "turn")
+    __slots__ = ("created_at", "first", "last", "names", "passages", "size", "texts", "turn")
 
     def __init__(self, seq: int, turn: int, created_at: int | None) -> None:
         self.first = self.last = seq
@@ -33,40 +50,111 @@ class _Doc:
         self.size = 0
         self.texts: tuple[list[str], ...] = ([], [], [], [], [])
         self.names: set[str] = set()
+        self.passages = _Passages()
+
+
+class _Passages:
+    """Cuts what was said and done in a document into rows of about the same size."""
+
+    __slots__ = ("_done", "_said", "rows")
+
+    def __init__(self) -> None:
+        self.rows: dict[int, tuple[list[str], ...]] = {}
+        self._said = self._done = 0  # the row that what comes next is added to
+
+    def add(self, ident: int, kind: str, text: str) -> None:
+        """Add the text of an event; kinds that are not searched for are left out."""
+        number = ident << PART_BITS
+        if kind in _SPOKEN:
+            column = _SPOKEN[kind]
+            for part, piece in enumerate(_pieces(text)):
+                self._said = self._put(self._said, number + part, column, piece)
+        elif kind == "tool.call":
+            self._done = self._put(self._done, number, _DONE, text[:CALL])
+
+    def _put(self, row: int, number: int, column: int, text: str) -> int:
+        """Put a text into a row if it has room, else into a new one; return which."""
+        texts = self.rows.get(row)
+        if texts is None or _size(texts) + len(text) > PASSAGE:
+            row, texts = number, ([], [], [])
+            self.rows[row] = texts
+        texts[column].append(text)
+        return row
+
+
+def _size(texts: tuple[list[str], ...]) -> int:
+    return sum(len(text) for column in texts for text in column)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut a text into pieces of at most a passage, between words where it has any."""
+    longest = max(PASSAGE, len(text) // (_PARTS // 2))
+    begin = 0
+    while len(text) - begin > longest:
+        space = text.rfind(" ", begin + longest // 2, begin + longest)
+        end = space + 1 if space >= 0 else begin + longest
+        yield text[begin:end]
+        begin = end
+    yield text[begin:]
 
 
 def index_session(db: apsw.Connection, session: int, dirty_from: int) -> None:
     """Bring the documents of a session up to date from a changed event on."""
     base = session << SEQ_BITS
     top = base + (1 << SEQ_BITS) - 1
-    last = fetch(
-        db, "SELECT max(id) FROM docs WHERE id BETWEEN ? AND ?", (base + 1, base + dirty_from)
-    )[0][0]
+    sql = "SELECT max(id) FROM docs WHERE id BETWEEN ? AND ?"
+    [(last,)] = _rows(db, sql, (base + 1, base + dirty_from))
     first = base + 1 if last is None else int(last)
-    old = fetch(db, "SELECT id FROM docs WHERE id BETWEEN ? AND ?", (first, top))
-    if old:
-        db.executemany("DELETE FROM words WHERE rowid=?", old)
-        db.executemany("DELETE FROM docs WHERE id=?", old)
+    remove_documents(db, first, top)
     files = _files(db, session, first - base)
     rows: list[tuple[int, int, int, int | None]] = []
+    passages: list[tuple[Any, ...]] = []
 
     def words() -> Iterator[tuple[Any, ...]]:
         for doc in _documents(db, base, first, top):
             ident = base + doc.first
             rows.append((ident, doc.last, doc.turn, doc.created_at))
+            for number, texts in sorted(doc.passages.rows.items()):
+                passages.append((number, *map("\n".join, texts)))
             paths = {path for seq, path in files if doc.first <= seq <= doc.last} if files else ()
             columns = ("\n".join(texts) for texts in doc.texts)
             yield (ident, *columns, "\n".join(sorted(paths)), "\n".join(sorted(doc.names)))
 
-    db.executemany(_INSERT, words())
+    db.executemany(_WORDS, words())
+    db.executemany(_PASSAGES, passages)
     db.executemany("INSERT INTO docs VALUES(?,?,?,?)", rows)
 
 
 def index_title(db: apsw.Connection, session: int, title: str, created_at: int | None) -> None:
     ident = session << SEQ_BITS
-    db.execute("DELETE FROM words WHERE rowid=?", (ident,))
-    db.execute("INSERT OR REPLACE INTO docs VALUES(?,0,1,?)", (ident, created_at))
+    remove_documents(db, ident, ident)
+    db.execute("INSERT INTO docs VALUES(?,0,1,?)", (ident, created_at))
     db.execute("INSERT INTO words(rowid, title) VALUES(?,?)", (ident, title))
+    db.execute("INSERT INTO passages(rowid, title) VALUES(?,?)", (ident << PART_BITS, title))
+
+
+def remove_documents(db: apsw.Connection, first: int, last: int) -> None:
+    """Take documents out of the index, by the numbers of the first and the last event."""
+    docs = _rows(db, "SELECT id FROM docs WHERE id BETWEEN ? AND ?", (first, last))
+    if not docs:
+        return
+    span = (first << PART_BITS, ((last + 1) << PART_BITS) - 1)
+    passages = _rows(db, "SELECT rowid FROM passages WHERE rowid BETWEEN ? AND ?", span)
+    db.executemany("DELETE FROM words WHERE rowid=?", docs)
+    db.executemany("DELETE FROM passages WHERE rowid=?", passages)
+    db.executemany("DELETE FROM docs WHERE id=?", docs)
+
+
+def index_all(db: apsw.Connection) -> None:
+    """Make the whole index from the stored events."""
+    for table in ("words", "passages"):
+        db.execute(f"INSERT INTO {table}({table}) VALUES('delete-all')")
+    db.execute("DELETE FROM docs")
+    sql = "SELECT id, title, title_rank, started_at FROM sessions ORDER BY id"
+    for session, title, rank, started_at in _rows(db, sql, ()):
+        if title and rank > TITLE_PROMPT:
+            index_title(db, session, title, started_at)
+        index_session(db, session, 1)
 
 
 def _documents(db: apsw.Connection, base: int, first: int, top: int) -> Iterator[_Doc]:
@@ -74,8 +162,7 @@ def _documents(db: apsw.Connection, base: int, first: int, top: int) -> Iterator
     query = (
         "SELECT id, turn, kind, name, text, created_at FROM event_texts WHERE id BETWEEN ? AND ?"
     )
-    found: Any = db.execute(query, (first, top))
-    for ident, turn, kind, name, text, created_at in found:
+    for ident, turn, kind, name, text, created_at in db.execute(query, (first, top)):
         seq = ident - base
         if doc is None or doc.turn != turn or doc.size >= MAX_DOC:
             if doc is not None:
@@ -85,16 +172,27 @@ def _documents(db: apsw.Connection, base: int, first: int, top: int) -> Iterator
         if doc.created_at is None:
             doc.created_at = created_at
         if text:
-            doc.size += len(text)
-            doc.texts[_COLUMN.get(kind, _TOOLS)].append(text)
+            shown = ends(text) if kind == "tool.result" else text
+            doc.size += len(shown)
+            doc.texts[_COLUMN.get(kind, _TOOLS)].append(shown)
+            doc.passages.add(ident, kind, text)
         if name:
             doc.names.add(name)
     if doc is not None:
         yield doc
 
 
+def ends(text: str) -> str:
+    """Return what is indexed of a tool's result: all of it, or its head and tail."""
+    if len(text) <= RESULT_HEAD + RESULT_TAIL:
+        return text
+    return f"{text[:RESULT_HEAD]}\n{text[-RESULT_TAIL:]}"
+
+
 def _files(db: apsw.Connection, session: int, seq: int) -> list[tuple[int, str]]:
-    found: Any = db.execute(
-        "SELECT seq, path FROM touches WHERE session_id=? AND seq>=?", (session, seq)
-    )
-    return list(found)
+    sql = "SELECT seq, path FROM touches WHERE session_id=? AND seq>=?"
+    return [(at, path) for at, path in _rows(db, sql, (session, seq))]
+
+
+def _rows(db: apsw.Connection, sql: str, values: tuple[int, ...]) -> list[Any]:
+    return list(db.execute(sql, values))
