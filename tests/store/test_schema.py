@@ -186,6 +186,30 @@ def test_what_became_of_a_call_is_known_of_events_stored_before_it_was_a_column(
     ]
 
 
+def test_what_was_linked_before_squashes_were_known_is_kept_and_looked_at_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:15])
+        older.setattr(schema, "VERSION", 15)
+        db = connect(path)
+    add_project(db, "a")
+    db.execute("INSERT INTO sessions(id, agent, session_id) VALUES(1, 'claude', 'a')")
+    values = "'s', 'ctx-s', 1, 'Add', 'Ada', 'ada@example.org', 1, 1, '[]', 0, NULL, '[]', 'output'"
+    db.execute(f"INSERT INTO checkpoints VALUES({values}, 'high', 'ctx-s', NULL, NULL)")
+    numbers = "'s', 1, 'output', 'high', 'made', 3, 1, 4, 2, 2, 1, 1, 0, 0, NULL, 'printed it'"
+    db.execute(f"INSERT INTO parts VALUES({numbers})")
+    db.execute("INSERT INTO linked VALUES(1, 1, 4)")
+    db.execute("INSERT INTO tips VALUES(1, '[]')")
+    db.close()
+    store = SqliteStore(path, connect(path))
+    kept = store.checkpoints.of_commits(["s"])["s"]
+    assert kept.squashed_from == []
+    assert [(part.first, part.last, part.ranges) for part in kept.parts] == [(1, 4, [(1, 4)])]
+    assert store.links.tips(1) is None
+    assert store.links.candidates(1, [1])[0].linked == -1
+
+
 @pytest.mark.parametrize(("kind", "data", "found"), OUTCOMES)
 def test_what_became_of_a_call_is_stored_with_it_and_with_a_later_version(
     kind: str, data: dict[str, Any] | None, found: tuple[int, int, int], path: Path
@@ -233,6 +257,8 @@ def test_the_search_index_of_an_older_database_is_made_anew(path: Path) -> None:
         writer.apply("claude", bucket, 1, mutable=False)
         writer.finish()
     store.db.execute("DROP TABLE passages")
+    store.db.execute("ALTER TABLE checkpoints DROP COLUMN squashed_from")
+    store.db.execute("ALTER TABLE parts DROP COLUMN pieces")
     store.db.execute("INSERT INTO words(words) VALUES('delete-all')")
     store.db.execute("INSERT INTO words(rowid, results) VALUES(?, 'heron')", (1 << 24,))
     store.db.pragma("user_version", 14)

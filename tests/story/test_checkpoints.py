@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -38,16 +39,8 @@ def shaped(text: str) -> EventOutline:
     return outline(rows)
 
 
-def claim(
-    commit: str,
-    cut: int,
-    *,
-    session: int = 1,
-    why: str = "",
-    superseded: bool = False,
-    **more: object,
-) -> RangeClaim:
-    fields: dict[str, object] = {
+def claim(commit: str, cut: int, *, session: int = 1, why: str = "", **more: Any) -> RangeClaim:
+    fields: dict[str, Any] = {
         "evidence": "output",
         "confidence": "high",
         "role": "made",
@@ -56,7 +49,7 @@ def claim(
     fields.update(more)
     return RangeClaim(
         commit=commit, session=session, agent="claude", session_id=f"s{session}", cut=cut, why=why,
-        superseded=superseded, **fields,  # type: ignore[arg-type]
+        **fields,
     )  # fmt: skip
 
 
@@ -101,8 +94,37 @@ def test_a_copy_shares_the_range_of_what_it_copies() -> None:
 
 
 def test_the_commit_that_took_anothers_place_takes_its_range() -> None:
-    found = told("pcrcra", claim("old", 3, superseded=True), claim("new", 5))
-    assert ranges(found) == {"old": (1, 3), "new": (1, 6)}
+    found = told("pcrcra", claim("old", 3, replaced_by="new"), claim("new", 5))
+    assert ranges(found) == {"old": (1, 6), "new": (1, 6)}
+
+
+def squash(*sources: str, cut: int = 7, **more: Any) -> RangeClaim:
+    return claim("s", cut, role="squashed", sources=sources, committed_at=90_000, **more)
+
+
+def test_a_squash_has_what_its_sources_have_and_takes_nothing_from_them() -> None:
+    found = told("pcrapcra", claim("a", 3), claim("b", 7), squash("a", "b"))
+    assert ranges(found) == {"a": (1, 4), "b": (5, 8), "s": (1, 8)}
+    assert [own[0].prompts for own in found.values()] == [1, 1, 2]
+
+
+def test_a_squash_has_nothing_of_a_commit_between_its_sources() -> None:
+    found = told("pcrapcrapcra", claim("a", 3), claim("c", 7), claim("b", 11), squash("a", "b"))
+    assert found["s"][0].ranges == [(1, 4), (9, 12)]
+    assert (found["s"][0].prompts, found["s"][0].new_messages, found["s"][0].turns) == (2, 4, 2)
+
+
+def test_the_sources_of_a_squash_keep_their_ranges_when_they_are_replaced() -> None:
+    old: dict[str, Any] = {"replaced_by": "s"}
+    claims = [claim("a", 3, **old), claim("b", 7, **old), squash("a", "b"), claim("c", 11)]
+    found = told("pcrapcrapcra", *claims)
+    assert ranges(found) == {"a": (1, 4), "b": (5, 8), "s": (1, 8), "c": (9, 12)}
+
+
+def test_a_squash_that_the_session_made_itself_has_that_request_too() -> None:
+    own = claim("s", 11, sources=("a", "b"))
+    found = told("pcrapcrapcra", claim("a", 3), claim("b", 7), own)
+    assert ranges(found) == {"a": (1, 4), "b": (5, 8), "s": (1, 12)}
 
 
 def test_strongest_evidence_stands_first() -> None:

@@ -13,7 +13,7 @@ from whyfor.cli.filters import since_option, until_option
 from whyfor.cli.render import age_text, console, json_option, print_json, print_note
 from whyfor.cli.tables import AgentCell, FittedTable
 from whyfor.model.checkpoints import Part
-from whyfor.model.stories import CommitStory
+from whyfor.model.stories import UNLINKED, CommitStory
 from whyfor.model.text import one_line
 from whyfor.model.wire.commits import wire_commit
 from whyfor.service.agents import AGENT_CHOICE
@@ -172,11 +172,16 @@ def _title(told: CommitStory, branch: str) -> Text:
     from rich.text import Text
 
     checkpoint, title = told.checkpoint, told.commit.subject
-    if checkpoint and checkpoint.annotation:
-        title = checkpoint.annotation.title
+    if told.annotation:
+        title = told.annotation.title
     text = Text.assemble((branch, "dim"), (one_line(title), "" if _parts(told) else "dim"))
     if checkpoint and checkpoint.superseded_by:
         text.append(f"  superseded by {checkpoint.superseded_by[:8]}", style="yellow")
+    if told.unlinked and not _parts(told):
+        text.append(f"  {UNLINKED}", style="dim")
+    if checkpoint and checkpoint.squashed_from:
+        names = ", ".join(sha[:8] for sha in checkpoint.squashed_from)
+        text.append(f"  squashed from {names}", style="dim")
     return text
 
 

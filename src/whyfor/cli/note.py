@@ -49,6 +49,6 @@ def command(
     if as_json:
         print_json(wire_checkpoint(checkpoint) if checkpoint else None)
     elif checkpoint is None:
-        console().print("Noted. The commit has no story yet; the note will be part of it.")
+        console().print(f"Noted. Read it: whyfor show {commit or 'HEAD'}")
     else:
         console().print(f"Noted. Read it: whyfor show {checkpoint.commit[:8]}")

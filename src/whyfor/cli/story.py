@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from whyfor.cli.render import agent, moment_text, printed_ids
-from whyfor.model.checkpoints import Checkpoint, Part
-from whyfor.model.stories import FullStory, StoryLine
+from whyfor.model.checkpoints import Annotation, Checkpoint, Part
+from whyfor.model.stories import CommitStory, FullStory, StoryLine, undo_command
 from whyfor.model.text import clean, label, one_line, plural, tokens_text
 from whyfor.service.agents import agent_mark, agent_title
 
@@ -42,13 +42,17 @@ def print_story(out: Console, story: FullStory) -> None:
             f"   superseded by {checkpoint.superseded_by[:10]}: the commit was rewritten",
             style="yellow",
         )
-    _annotation(out, checkpoint)
+    if checkpoint.squashed_from:
+        names = ", ".join(sha[:10] for sha in checkpoint.squashed_from)
+        out.print(f"   squashed from {names}", style="dim")
+    _annotation(out, checkpoint.annotation)
     for said in story.said:
         _said(out, said)
     out.print()
     ids = printed_ids(checkpoint.parts)
     for part in checkpoint.parts:
         _part(out, part, story, ids[part.name])
+    _unlinked(out, story.told)
     _files(out, checkpoint)
     out.print(tokens_text(story.tokens).replace("tokens ", "tokens    ", 1), style="dim")
     others = [other for other in story.group if other.commit != commit.sha]
@@ -69,8 +73,10 @@ def _without(out: Console, story: FullStory) -> None:
     if story.told.commit.is_merge:
         out.print("   A merge: it starts no conversation and ends none.", style="dim")
         return
+    _annotation(out, story.told.noted)
     out.print()
     out.print(f"No story: {story.told.reason_text}.")
+    _unlinked(out, story.told)
     near = [NearbySession(hint["agent"], hint["session_id"]) for hint in story.told.nearby]
     ids = printed_ids(near)
     for session, hint in zip(near, story.told.nearby, strict=True):
@@ -86,8 +92,15 @@ def _without(out: Console, story: FullStory) -> None:
         )
 
 
-def _annotation(out: Console, checkpoint: Checkpoint) -> None:
-    note = checkpoint.annotation
+def _unlinked(out: Console, told: CommitStory) -> None:
+    for one in told.unlinked:
+        name = f"{one.agent}:{label(one.session_id)[:8]}"
+        out.print(f"unlinked  {name}, {moment_text(one.at)}, by a person", style="dim")
+    if told.unlinked:
+        out.print(f"          Undo: {undo_command(told.commit.sha)}", style="dim")
+
+
+def _annotation(out: Console, note: Annotation | None) -> None:
     if note is None:
         return
     out.print()
@@ -98,6 +111,8 @@ def _annotation(out: Console, checkpoint: Checkpoint) -> None:
         out.print(Text(clean(note.intent)))
     for alternative in note.alternatives:
         out.print(Text(f"  ✗ {one_line(alternative)}", style="dim"))
+    if note.by != "derived" and note.summary:
+        out.print(Text(clean(note.summary), style="dim"))
 
 
 def _said(out: Console, said: StoryLine) -> None:

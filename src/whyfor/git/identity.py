@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+import msgspec
+
 from whyfor.git.place import GitPlace, find_work_tree, name_place, name_remote
 from whyfor.git.run import ask, run_git
 from whyfor.model.paths import to_path, to_text
@@ -16,6 +18,12 @@ _URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^@/]*@)?([^/:]*)(?::\d+)?/(.*)$", r
 _DRIVE = re.compile(r"^[A-Za-z]:[\\/]")
 # where agents and people put the work trees they make inside of a repository
 _LINKED = re.compile(r"[\\/](?:\.claude[\\/]worktrees|\.worktrees)[\\/](?=[^\\/])")
+# a line of the log of HEAD that says that a commit was made here
+_MADE_HERE = re.compile(
+    r"[0-9a-f]+ (?P<sha>[0-9a-f]{40,64}) (?P<name>[^<]*)<(?P<email>[^>]*)> \d+ \S+"
+    r"\t(?:commit|rebase|cherry-pick|revert|am)\b"
+)
+_LOG_MAX = 1 << 20  # bytes of the log that are read
 _HOPS = 3  # a clone of a clone of a clone on this machine
 
 
@@ -140,6 +148,44 @@ def _repository(cwd: str) -> Path | None:
     except (OSError, ValueError):  # a name no file system takes
         return None
     return top if top != Path(os.path.realpath(Path.home())) else None
+
+
+# -- people --------------------------------------------------------------------------------------
+
+
+class LocalPerson(msgspec.Struct, frozen=True):
+    """Who commits on this machine: names and addresses in small letters."""
+
+    configured: frozenset[str]  # user.name and user.email
+    made_as: frozenset[str]  # in what git recorded of commits made here
+    commits: frozenset[str]  # those
+
+
+def local_person(where: GitPlace) -> LocalPerson:
+    """Return who commits in a repository, by git's configuration and its log of HEAD."""
+    listed = run_git(where, "config", "-z", "--get-regexp", r"^user\.(name|email)$")
+    values = [entry.partition("\n")[2].strip().casefold() for entry in listed.text.split("\0")]
+    made_as: set[str] = set()
+    commits: set[str] = set()
+    for line in _log_of_head(where):
+        entry = _MADE_HERE.match(line)
+        if entry:
+            commits.add(entry["sha"])
+            made_as |= {entry["name"].strip().casefold(), entry["email"].strip().casefold()}
+    return LocalPerson(
+        frozenset(filter(None, values)), frozenset(made_as - {""}), frozenset(commits)
+    )
+
+
+def _log_of_head(where: GitPlace) -> list[str]:
+    """Return the newest lines of the log of HEAD; none if there is none."""
+    name = ask(where, "rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD")
+    try:
+        with to_path(name or "").open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _LOG_MAX))
+            return file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []
 
 
 # -- remotes -------------------------------------------------------------------------------------

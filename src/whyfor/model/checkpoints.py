@@ -27,7 +27,7 @@ class Part(msgspec.Struct, frozen=True):
     session_id: str
     evidence: str  # one of EVIDENCE but nearby
     confidence: str  # high | medium | low
-    role: str  # made | wrote | rewrote
+    role: str  # made | wrote | rewrote | squashed (only through the commits it was squashed from)
     cut: int  # the event the link rests on: the commit's result, the last line written
     first: int
     last: int
@@ -39,6 +39,13 @@ class Part(msgspec.Struct, frozen=True):
     lines: int = 0  # changed lines the session wrote, for content
     share: float | None = None  # of the commit's changed lines
     why: str = ""
+    # what a squash has of the session, if other commits have something in between
+    pieces: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def ranges(self) -> list[tuple[int, int]]:
+        """Return the first and last event of each run of events that belongs to the commit."""
+        return list(self.pieces) or [(self.first, self.last)]
 
     @property
     def name(self) -> str:
@@ -86,6 +93,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
     group_root: str  # the id of the group's first checkpoint; its own if it is that
     superseded_by: str | None  # the commit that took its place
     annotation: Annotation | None  # none for a merge
+    squashed_from: list[str] = []  # the commits whose changes it holds, oldest first
 
     @property
     def id(self) -> str:

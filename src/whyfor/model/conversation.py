@@ -262,6 +262,7 @@ class View(msgspec.Struct):
     tokens: Tokens
     last: int  # the newest event
     children: int
+    unlinked: list[str] = []  # commits a person took it off
 
     @property
     def ends(self) -> bool:

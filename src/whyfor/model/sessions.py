@@ -132,6 +132,14 @@ class SessionFile(msgspec.Struct, frozen=True):
     size: int | None
 
 
+class CommitAuthor(msgspec.Struct, frozen=True):
+    """Under which name a session in a folder made commits."""
+
+    cwd: str | None
+    name: str
+    email: str
+
+
 class CandidateSession(msgspec.Struct, frozen=True, array_like=True):
     """A session that may have a part in a project's commits."""
 
@@ -144,3 +152,4 @@ class CandidateSession(msgspec.Struct, frozen=True, array_like=True):
     ended_at: int | None
     last_seq: int
     linked: int  # how much of it earlier runs have looked at
+    cwd: str | None = None

@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 
-from whyfor.model.checkpoints import Checkpoint
+from whyfor.model.checkpoints import Annotation, Checkpoint
 from whyfor.model.sessions import Session, Tokens
 
 MERGE = "context_reset"  # a reason, as programs get it
+UNLINKED = "unlinked by a person"
 _MERGE_TEXT = "it is a merge, which has no conversation of its own"
 
 
@@ -22,10 +23,20 @@ class Commit(msgspec.Struct, frozen=True):
     committed_at: int  # ms; does not
     subject: str
     body: str
+    committer: str = ""
+    committer_email: str = ""
 
     @property
     def is_merge(self) -> bool:
         return len(self.parents) > 1
+
+
+class UnlinkedSession(msgspec.Struct, frozen=True):
+    """A session that a person took off a commit."""
+
+    agent: str
+    session_id: str
+    at: int
 
 
 class CommitStory(msgspec.Struct, frozen=True):
@@ -36,6 +47,14 @@ class CommitStory(msgspec.Struct, frozen=True):
     reason: str | None
     nearby: list[dict[str, Any]] = []  # hints, never links
     beside: list[Checkpoint] = []  # of its group, found only now
+    noted: Annotation | None = None  # what somebody wrote about a commit without a story
+    unlinked: list[UnlinkedSession] = []
+
+    @property
+    def annotation(self) -> Annotation | None:
+        """Return what its checkpoint says it is for, else what somebody wrote about it."""
+        kept = self.checkpoint.annotation if self.checkpoint else None
+        return kept or self.noted
 
     @property
     def reason_text(self) -> str:
@@ -79,7 +98,7 @@ class CommitFilter(msgspec.Struct, frozen=True):
     def fits(self, story: CommitStory) -> bool:
         commit, checkpoint = story.commit, story.checkpoint
         parts = checkpoint.parts if checkpoint else []
-        note = checkpoint.annotation if checkpoint else None
+        note = story.annotation
         return (
             (not self.author or self.author.lower() in f"{commit.author} {commit.email}".lower())
             and (not self.agent or any(part.agent == self.agent for part in parts))
@@ -88,3 +107,8 @@ class CommitFilter(msgspec.Struct, frozen=True):
             and (self.since is None or commit.committed_at >= self.since)
             and (self.until is None or commit.committed_at <= self.until)
         )
+
+
+def undo_command(sha: str) -> str:
+    """Return what a person types to take back every unlink of a commit."""
+    return f"whyfor unlink --undo {sha[:10]}"

@@ -30,7 +30,7 @@ def compare_commits(settings: Settings, cwd: Path, old: str, new: str) -> Commit
                 session = story.sessions[part.name]
                 before = sessions.get(session.id, (session, 0))[1]
                 sessions[session.id] = (session, before + part.new_messages)
-                spans.append((session.id, part.first, part.last))
+                spans += [(session.id, first, last) for first, last in part.ranges]
             for said in story.said:
                 if said.by == "person":
                     prompts[said.session_id, said.seq] = said

@@ -63,7 +63,13 @@ def session_view(settings: Settings, agent: str, session_id: str, at: int | None
             tokens=reader.tokens,
             last=shape.last,
             children=len(reader.children),
+            unlinked=_unlinked(library, session),
         )
+
+
+def _unlinked(library: OpenStore, session: Session) -> list[str]:
+    taken = library.checkpoints.unlinked_from(session.agent, session.session_id)
+    return [entry.commit for entry in taken]
 
 
 def session_part(settings: Settings, agent: str, session_id: str, at: int) -> Fragment:

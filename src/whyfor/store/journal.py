@@ -120,7 +120,7 @@ class OverrideEntry(msgspec.Struct, frozen=True, tag="override", tag_field="entr
     commit: str
     agent: str
     session_id: str
-    action: str  # link | unlink
+    action: str  # link | unlink | undo (what the person said before does not count any more)
     at: int
 
 

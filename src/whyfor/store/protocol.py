@@ -54,6 +54,7 @@ from whyfor.model.memory import (
 from whyfor.model.query import Filters, Match, PassageQuery, Query, SessionOwner, TurnMatch
 from whyfor.model.sessions import (
     CandidateSession,
+    CommitAuthor,
     NamedSession,
     Project,
     Session,
@@ -588,6 +589,12 @@ class CheckpointStore(Protocol):
     def overrides(self, shas: Iterable[str]) -> dict[str, list[tuple[str, str, str]]]:
         """Return, by commit: agent, session id, and `link` or `unlink`."""
 
+    def unlinked(self, shas: Iterable[str]) -> list[OverrideEntry]:
+        """Sessions that a person took off these commits, oldest statement first."""
+
+    def unlinked_from(self, agent: str, session_id: str) -> list[OverrideEntry]:
+        """The same for one session: the commits it was taken off."""
+
     def said(self, shas: Iterable[str]) -> list[OverrideEntry | NoteEntry]:
         """Return every note and override of these commits."""
 
@@ -604,6 +611,9 @@ class CheckpointStore(Protocol):
 
     def known(self, shas: Iterable[str]) -> dict[str, CommitMark]:
         """Return the marks of those commits that have a story."""
+
+    def author_dates(self, project: int) -> set[int]:
+        """When the project's commits with a story were authored."""
 
     def kept_since(self, project: int, since: int, limit: int) -> list[str]:
         """Return the commits with a story that were not replaced, newest first."""
@@ -670,6 +680,9 @@ class LinkStore(Protocol):
     def origins(self, session: int) -> list[int]:
         """Return the sessions that a session may be a fork of: those that contain the same
         responses. Not every fork says that it is one."""
+
+    def authors(self) -> list[CommitAuthor]:
+        """Under which names sessions made commits, and in which folders they ran."""
 
     def tips(self, project: int) -> list[str] | None:
         """Return the commits that a repository's refs pointed to when it was last examined; None if

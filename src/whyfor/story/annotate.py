@@ -102,6 +102,12 @@ def noted(derived: Annotation, by: str, note: Note) -> Annotation:
     )
 
 
+def written_note(subject: str, by: str, note: Note) -> Annotation:
+    """What somebody wrote about a commit without a story: nothing else is known of it."""
+    empty = Annotation(shortened(subject), "", [], "", tag(subject, []), by)
+    return noted(empty, by, note)
+
+
 def shortened(text: str) -> str:
     line = " ".join(text.split())
     if len(line) <= TITLE:

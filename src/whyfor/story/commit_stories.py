@@ -12,13 +12,21 @@ import msgspec
 from whyfor.config import Settings
 from whyfor.git import history
 from whyfor.git.place import GitPlace, name_place
-from whyfor.model.checkpoints import Checkpoint, Part
+from whyfor.model.checkpoints import Checkpoint, Note, Part
 from whyfor.model.errors import NotFound
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Session
-from whyfor.model.stories import MERGE, CommitStory, FullStory, StoryLine
+from whyfor.model.stories import (
+    MERGE,
+    UNLINKED,
+    CommitStory,
+    FullStory,
+    StoryLine,
+    UnlinkedSession,
+)
 from whyfor.model.wire.commits import WireLine, wire_line
 from whyfor.store.open import OpenStore, reading
+from whyfor.story.annotate import written_note
 from whyfor.story.commit_lookup import checkout_root, require_commit, resolve_commit
 from whyfor.story.links.assemble import NO_SESSION, LinkOutcome
 from whyfor.story.links.resolve import compute
@@ -53,7 +61,34 @@ def stories_of(library: OpenStore, cwd: GitPlace, shas: list[str]) -> list[Commi
     if fresh or (folder and _are_rewritten(folder, commits, known.kept)):
         for outcome in _judge(library, folder or cwd, fresh):
             known.add(outcome)
-    return [known.story(sha) for sha in shas]
+    return with_statements(library, [known.story(sha) for sha in shas])
+
+
+def with_statements(library: OpenStore, stories: list[CommitStory]) -> list[CommitStory]:
+    """Return stories with what people said of the commits: sessions they took off, and notes on
+    commits that have no story."""
+    shas = [told.commit.sha for told in stories]
+    notes = library.checkpoints.notes(shas)
+    unlinked: dict[str, list[UnlinkedSession]] = {}
+    for entry in library.checkpoints.unlinked(shas):
+        taken = UnlinkedSession(entry.agent, entry.session_id, entry.at)
+        unlinked.setdefault(entry.commit, []).append(taken)
+    return [
+        _with_statements(told, notes.get(told.commit.sha), unlinked.get(told.commit.sha, []))
+        for told in stories
+    ]
+
+
+def _with_statements(
+    told: CommitStory, note: tuple[str, Note] | None, unlinked: list[UnlinkedSession]
+) -> CommitStory:
+    if unlinked:
+        alone = told.checkpoint is None or not told.checkpoint.parts
+        reason = UNLINKED if alone and told.reason != MERGE else told.reason
+        told = msgspec.structs.replace(told, unlinked=unlinked, reason=reason)
+    if note and told.annotation is None:
+        told = msgspec.structs.replace(told, noted=written_note(told.commit.subject, *note))
+    return told
 
 
 class _KnownStories(msgspec.Struct):
@@ -135,34 +170,49 @@ def full_story(library: OpenStore, cwd: GitPlace, told: CommitStory) -> FullStor
     spans: list[tuple[int, int, int]] = []
     for part in told.checkpoint.parts if told.checkpoint else []:
         session = sessions[part.name] = _session(library, part)
-        said += story_lines(part, _asked_for(library, part, session.id))
-        spans.append((session.id, part.first, part.last))
-    members = library.checkpoints.of_group(told.checkpoint.group_root) if told.checkpoint else {}
-    members |= {checkpoint.commit: checkpoint for checkpoint in told.beside}
-    group = sorted(members.values(), key=lambda member: (member.committed_at, member.commit))
+        for first, last in part.ranges:
+            said += _range_lines(library, part, session.id, (first, last))
+            spans.append((session.id, first, last))
     return FullStory(
         told,
         said,
         sessions,
         library.checkpoints.spent(spans),
-        group,
+        group_of(library, told),
         reverted_story(library, cwd, told),
     )
+
+
+def group_of(library: OpenStore, told: CommitStory) -> list[Checkpoint]:
+    """Return the commits of a commit's group that were not replaced, and itself, oldest first;
+    none if it has no story."""
+    if told.checkpoint is None or not told.checkpoint.parts:
+        return []
+    members = library.checkpoints.of_group(told.checkpoint.group_root)
+    members |= {checkpoint.commit: checkpoint for checkpoint in told.beside}
+    standing = []
+    for member in members.values():
+        if member.commit == told.commit.sha or not member.superseded_by:
+            standing.append(member)
+    return sorted(standing, key=lambda member: (member.committed_at, member.commit))
 
 
 def _session(library: OpenStore, part: Part) -> Session:
     return library.sessions.find(part.session_id, part.agent)
 
 
-def _asked_for(library: OpenStore, part: Part, session: int) -> Iterable[StoredEvent]:
-    """Return the events of the range, from the last prompt before it on."""
-    first = library.conversation.prompt_before(session, part.first)
-    return library.conversation.events(session, first, part.last)
+def _range_lines(
+    library: OpenStore, part: Part, session: int, within: tuple[int, int]
+) -> list[StoryLine]:
+    """Return what was said in a range of a part."""
+    first, last = within
+    asked = library.conversation.prompt_before(session, first)
+    return story_lines(part, library.conversation.events(session, asked, last), first)
 
 
-def story_lines(part: Part, events: Iterable[StoredEvent]) -> list[StoryLine]:
-    """Return prompts, answers, questions and closing words of a range; if it has no prompt, the
-    one before it too."""
+def story_lines(part: Part, events: Iterable[StoredEvent], first: int) -> list[StoryLine]:
+    """Return prompts, answers, questions and closing words from an event on; if there is no
+    prompt, the one before it too."""
     found: list[StoryLine] = []
     before: StoryLine | None = None
     closing: dict[int, StoryLine] = {}
@@ -170,7 +220,7 @@ def story_lines(part: Part, events: Iterable[StoredEvent]) -> list[StoryLine]:
         line = _story_line(part, event)
         if line is None:
             continue
-        if event.seq < part.first:
+        if event.seq < first:
             if line.role == "request":
                 before = line
         elif line.role == "closing words":
@@ -221,10 +271,16 @@ def conversation_lines(settings: Settings, told: CommitStory) -> list[WireLine]:
     with reading(settings) as library:
         for part in told.checkpoint.parts:
             session = _session(library, part)
-            for event in library.conversation.events(session.id, part.first, part.last):
-                if event.kind in _CONVERSATION and (event.text or event.kind.startswith("tool.")):
-                    found.append((event.created_at or 0, event.seq, wire_line(event, part)))
+            for first, last in part.ranges:
+                for event in library.conversation.events(session.id, first, last):
+                    if _is_line(event):
+                        found.append((event.created_at or 0, event.seq, wire_line(event, part)))
     return [line for _, _, line in sorted(found, key=lambda item: item[:2])]
+
+
+def _is_line(event: StoredEvent) -> bool:
+    tool = event.kind.startswith("tool.")
+    return event.kind in _CONVERSATION and (tool or bool(event.text))
 
 
 _CONVERSATION = (

@@ -17,7 +17,7 @@ from whyfor.model.errors import WhyforError
 from whyfor.model.stories import MERGE, Commit, CommitStory
 from whyfor.model.times import DAY
 from whyfor.store.open import OpenStore, reading
-from whyfor.story.commit_stories import stories_of
+from whyfor.story.commit_stories import stories_of, with_statements
 from whyfor.story.links.assemble import NO_SESSION, NOT_THEN
 
 NOT_YET = "nobody has looked at it yet"
@@ -49,7 +49,7 @@ def stories_within(
         else:
             reason, nearby = seen.get(commit.sha, (_unseen(commit, fresh), []))
             found.append(CommitStory(commit, None, reason or NO_SESSION, nearby))
-    return found
+    return with_statements(library, found)
 
 
 def _may_have_story(commit: Commit, begun: int | None) -> bool:

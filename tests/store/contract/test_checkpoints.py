@@ -27,7 +27,8 @@ def project(build: Build) -> int:
 
 
 def test_a_checkpoint_comes_back_as_it_was_saved(store: Store, build: Build, project: int) -> None:
-    told = checkpoint("c1", part("a", 1, 2), annotation=annotation("Mend it"))
+    pieces = part("a", 1, 4, role="squashed", pieces=((1, 2), (4, 4)))
+    told = checkpoint("c1", pieces, annotation=annotation("Mend it"), squashed_from=["b1", "b2"])
     build.checkpoint(project, told)
     assert store.checkpoints.of_commits(["c1", "c9"]) == {"c1": told}
     assert store.checkpoints.all() == {"c1": told}
@@ -120,3 +121,19 @@ def test_ranges_that_adjoin_share_no_tokens(store: Store, project: int) -> None:
     assert store.checkpoints.spent([(number, 1, 2)]) == Tokens(output=3)
     assert store.checkpoints.spent([(number, 3, 4)]) == Tokens(output=4)
     assert store.checkpoints.spent([]) == Tokens()
+
+
+def test_sessions_taken_off_are_found_by_commit_and_by_session(store: Store) -> None:
+    entries = [
+        OverrideEntry("c1", "claude", "a", "unlink", 2),
+        OverrideEntry("c2", "claude", "a", "unlink", 1),
+        OverrideEntry("c1", "codex", "b", "link", 3),
+    ]
+    with store.transaction():
+        for entry in entries:
+            store.checkpoints.override(entry)
+    assert store.checkpoints.unlinked(["c1", "c9"]) == entries[:1]
+    assert store.checkpoints.unlinked_from("claude", "a") == [entries[1], entries[0]]
+    with store.transaction():
+        store.checkpoints.override(OverrideEntry("c1", "claude", "a", "undo", 4))
+    assert store.checkpoints.unlinked(["c1"]) == []

@@ -10,6 +10,7 @@ from whyfor.model.wire.sessions import WireSession
 class WireUnlinked(msgspec.Struct, frozen=True):
     commit: str
     unlinked: list[str]  # sessions
+    restored: list[str]  # sessions whose unlinking was undone
 
 
 class WireAlias(msgspec.Struct, frozen=True):

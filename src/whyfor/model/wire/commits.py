@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from whyfor.model.checkpoints import ChangedFile, Checkpoint, Part
+from whyfor.model.checkpoints import Annotation, ChangedFile, Checkpoint, Part
 from whyfor.model.events import StoredEvent
 from whyfor.model.reports import (
     CommitRange,
@@ -40,6 +40,21 @@ class WireAnnotation(msgspec.Struct, frozen=True):
     files: list[WireFile]
 
 
+class WireCommitNote(msgspec.Struct, frozen=True):
+    title: str
+    intent: str
+    alternatives: list[str]
+    summary: str
+    tag: str
+    by: str
+
+
+class WireUnlinkedSession(msgspec.Struct, frozen=True):
+    agent: str
+    session_id: str
+    at: str
+
+
 class WirePart(msgspec.Struct, frozen=True, rename={"first": "from", "last": "to"}):
     agent: str
     session_id: str
@@ -56,6 +71,7 @@ class WirePart(msgspec.Struct, frozen=True, rename={"first": "from", "last": "to
     lines: int | None
     share: float | None
     why: str
+    ranges: list[tuple[int, int]]
 
 
 class WireCheckpoint(msgspec.Struct, frozen=True):
@@ -65,6 +81,7 @@ class WireCheckpoint(msgspec.Struct, frozen=True):
     evidence: str | None
     confidence: str | None
     superseded_by: str | None
+    squashed_from: list[str]
     annotation: WireAnnotation | None
     sessions: list[WirePart]
 
@@ -77,6 +94,8 @@ class WireCommit(msgspec.Struct, frozen=True):
     checkpoint: WireCheckpoint | None
     reason: str | None
     nearby: list[WireHint]
+    note: WireCommitNote | None
+    unlinked: list[WireUnlinkedSession]
 
 
 class WireSaid(msgspec.Struct, frozen=True):
@@ -149,7 +168,17 @@ def _commit(found: CommitStory) -> dict[str, Any]:
         "checkpoint": wire_checkpoint(found.checkpoint) if found.checkpoint else None,
         "reason": found.reason,
         "nearby": [WireHint(**hint) for hint in found.nearby],
+        "note": _note(found.annotation),
+        "unlinked": [
+            WireUnlinkedSession(one.agent, one.session_id, to_iso(one.at) or "")
+            for one in found.unlinked
+        ],
     }
+
+
+def _note(found: Annotation | None) -> WireCommitNote | None:
+    """What somebody wrote; what is only derived is no note."""
+    return copy_fields(WireCommitNote, found) if found and found.by != "derived" else None
 
 
 def wire_checkpoint(found: Checkpoint) -> WireCheckpoint:

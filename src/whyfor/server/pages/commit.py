@@ -13,7 +13,7 @@ from litestar.response import Template
 from markupsafe import Markup
 
 from whyfor.model.checkpoints import Annotation
-from whyfor.model.stories import MERGE
+from whyfor.model.stories import MERGE, undo_command
 from whyfor.server.page import Kept, Live, render_page
 from whyfor.server.pages.diffs import painted
 from whyfor.service.commit import CommitPage, FileView, HunkView, commit_page, diff_rows
@@ -44,7 +44,7 @@ def show(
 ) -> Template:
     cursor = str(hub.cursor)  # before the look: what comes between is told twice rather than never
     found = commit_page(settings, sha, project=project, only=file)
-    note = found.told.checkpoint.annotation if found.told.checkpoint else None
+    note = found.told.annotation
     return render_page(
         "commit.html",
         here="timeline",
@@ -59,6 +59,7 @@ def show(
         table=hunk_lines,
         bar=list(bar(found)),
         merge=found.told.reason == MERGE,
+        undo=undo_command(found.told.commit.sha),
         when=when,
     )
 

@@ -35,7 +35,7 @@ from whyfor.service.commit.authorship import (
 )
 from whyfor.store.journal import NoteEntry
 from whyfor.store.open import OpenStore, reading
-from whyfor.story.commit_stories import as_commit, reverted_story
+from whyfor.story.commit_stories import as_commit, group_of, reverted_story
 from whyfor.story.conversation.diffs import mark_differences
 from whyfor.story.repositories import Repository, repository_of
 from whyfor.story.story_budget import stories_within
@@ -178,14 +178,9 @@ class _Page:
                 for n, f in enumerate(f for f in checkpoint.files if f.path not in known)
             ]
         number = self.number or 0
-        group = (
-            self.library.checkpoints.of_group(checkpoint.group_root)
-            if checkpoint and checkpoint.parts
-            else {}
-        )
-        spans = [
-            (source.session.id, source.part.first, source.part.last) for source in authors.sources
-        ]
+        spans = []
+        for source in authors.sources:
+            spans += [(source.session.id, first, last) for first, last in source.part.ranges]
         projects = dict(self.library.projects.known())
         return CommitPage(
             told=self.told,
@@ -197,11 +192,7 @@ class _Page:
             more_files=max(0, len(change.files) - FILES),
             whole=change.whole,
             counts=authors.counts,
-            group=[
-                member
-                for member in group.values()
-                if not member.superseded_by or member.commit == self.sha
-            ],
+            group=group_of(self.library, self.told),
             was=self.library.checkpoints.rewritten_from(number, [self.sha]).get(self.sha, []),
             notes=[
                 entry

@@ -16,7 +16,7 @@ from whyfor.model.conversation import TranscriptCall, TranscriptEntry
 from whyfor.model.events import StoredEvent
 from whyfor.model.reports import Conversation
 from whyfor.model.sessions import Session
-from whyfor.model.stories import MERGE, CommitStory, FullStory
+from whyfor.model.stories import MERGE, CommitStory, FullStory, StoryLine
 from whyfor.model.text import label, one_line, plain, plural, tokens_text
 from whyfor.service.agents import agent_title
 from whyfor.store.open import OpenStore
@@ -96,8 +96,12 @@ class Narrator:
     def story(self, told: CommitStory) -> FullStory:
         parts = told.checkpoint.parts if told.checkpoint else []
         sessions = {part.name: self._session(part) for part in parts}
-        said = [line for part in parts for line in story_lines(part, self._events(part))]
-        spans = [(sessions[part.name].id, part.first, part.last) for part in parts]
+        said: list[StoryLine] = []
+        spans: list[tuple[int, int, int]] = []
+        for part in parts:
+            for first, last in part.ranges:
+                said += story_lines(part, self._events(part, first, last), first)
+                spans.append((sessions[part.name].id, first, last))
         group = self._group(told.checkpoint) if told.checkpoint else []
         return FullStory(
             told,
@@ -116,8 +120,10 @@ class Narrator:
         found: list[DocumentLine] = []
         for part in story.told.checkpoint.parts:
             session = self._session(part)
-            stored = self.library.conversation.events(session.id, part.first, part.last)
-            events = list(self.texts.fill(session.id, stored) if self.tools else stored)
+            events: list[StoredEvent] = []
+            for first, last in part.ranges:
+                stored = self.library.conversation.events(session.id, first, last)
+                events += self.texts.fill(session.id, stored) if self.tools else stored
             own = [
                 line
                 for line in said
@@ -139,12 +145,12 @@ class Narrator:
             self.groups[root] = list(self.library.checkpoints.of_group(root).values())
         return self.groups[root]
 
-    def _events(self, part: Part) -> Iterator[StoredEvent]:
+    def _events(self, part: Part, first: int, last: int) -> Iterator[StoredEvent]:
         """Those of the range, after the prompt it stems from."""
         session = self._session(part).id
-        if part.prompts == 0 and (before := self._before(session, part.first)):
+        if part.prompts == 0 and (before := self._before(session, first)):
             yield before
-        yield from self.library.conversation.events(session, part.first, part.last)
+        yield from self.library.conversation.events(session, first, last)
 
     def _before(self, session: int, seq: int) -> StoredEvent | None:
         if session not in self.prompts:
@@ -313,7 +319,9 @@ def about(told: CommitStory) -> list[str]:
         return facts
     gone = f"superseded by {checkpoint.superseded_by[:8]}" if checkpoint.superseded_by else ""
     sureness = sure(checkpoint.evidence, checkpoint.confidence)
-    return [agents(checkpoint), *facts, changed(checkpoint), sureness, gone]
+    sources = ", ".join(sha[:8] for sha in checkpoint.squashed_from)
+    squashed = f"squashed from {sources}" if sources else ""
+    return [agents(checkpoint), *facts, changed(checkpoint), sureness, gone, squashed]
 
 
 def missing_reason(told: CommitStory) -> str:

@@ -137,8 +137,9 @@ def _commit(sha: str) -> str:
 
 
 def _without(told: CommitStory) -> str:
+    note = _annotation(told.noted) if told.noted else ""
     return (
-        f'{_facts([told.commit.sha[:8], *about(told)])}<p class="quiet">No story: '
+        f'{_facts([told.commit.sha[:8], *about(told)])}{note}<p class="quiet">No story: '
         f"{_text(missing_reason(told))}.</p>"
     )
 

@@ -45,7 +45,8 @@ def _chapter(found: Chapter) -> str:
     told, checkpoint = found.story.told, found.story.told.checkpoint
     blocks = [f"## {code_span(told.commit.sha[:8])} {inline_text(told.commit.subject)}"]
     if checkpoint is None or not checkpoint.parts:
-        blocks += [_facts(about(told)), f"No story: {inline_text(missing_reason(told))}."]
+        blocks += [_facts(about(told)), *_annotation(told.noted)]
+        blocks.append(f"No story: {inline_text(missing_reason(told))}.")
     else:
         note = checkpoint.annotation
         blocks += [_facts([note.tag if note else "", *about(told)]), *_annotation(note)]

@@ -197,20 +197,21 @@ def _behind_commit(library: OpenStore, sha: str) -> ForgetRequest:
         raise NotFound(f"commit {sha[:10]} has no story", f"See: whyfor show {sha[:10]}")
     request = ForgetRequest(commits=commits)
     for part in parts:
-        _add_part(library, request, part)
+        for first, last in part.ranges:
+            _add_range(library, request, part, first, last)
     return request
 
 
-def _add_part(library: OpenStore, request: ForgetRequest, part: Part) -> None:
+def _add_range(
+    library: OpenStore, request: ForgetRequest, part: Part, first: int, last: int
+) -> None:
     """Add the events of a range, what they said, and the subagents that began in it."""
     facet = library.forget
     name = (part.agent, part.session_id)
     number = library.sessions.numbers([name])[name]
-    keys = library.conversation.keys(number, part.last)
-    request.events.setdefault(name, set()).update(
-        key for key, seq in keys.items() if seq >= part.first
-    )
-    events = list(library.conversation.events(number, part.first, part.last))
+    keys = library.conversation.keys(number, last)
+    request.events.setdefault(name, set()).update(key for key, seq in keys.items() if seq >= first)
+    events = list(library.conversation.events(number, first, last))
     said = [e for e in events if e.kind in ("user.prompt", "assistant.message")]
     texts = [event.text.strip()[:_BEGINNING] for event in said]
     patterns = [TextPattern(text) for text in texts if len(text) >= _SAYS_SOMETHING]

@@ -87,11 +87,17 @@ class CheckpointRewrite:
         moved = sorted(
             (place.seq, after[key].seq) for key, place in self.before[name].items() if key in after
         )
-        inside = [new for old, new in moved if part.first <= old <= part.last]
-        if not inside:
+        pieces: list[tuple[int, int]] = []
+        for first, last in part.ranges:
+            kept = [new for old, new in moved if first <= old <= last]
+            pieces += [(kept[0], kept[-1])] if kept else []
+        if not pieces:
             return None
-        cut = max((new for old, new in moved if old <= part.cut), default=inside[0])
-        return msgspec.structs.replace(part, first=inside[0], last=inside[-1], cut=cut)
+        first, last = pieces[0][0], pieces[-1][1]
+        cut = max((new for old, new in moved if old <= part.cut), default=first)
+        return msgspec.structs.replace(
+            part, first=first, last=last, cut=cut, pieces=tuple(pieces) if pieces[1:] else ()
+        )
 
     def _needs_annotation(self, before: Checkpoint, first: Part) -> bool:
         """Whether an annotation rests on something that is gone, or holds the text."""

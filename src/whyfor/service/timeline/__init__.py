@@ -154,7 +154,8 @@ def _words_for(library: OpenStore, session: int, part: Part) -> list[SpokenWord]
         first = library.conversation.prompt_before(session, part.first) or part.first
     words = []
     for word in library.conversation.words(session, first, part.last):
-        if word.seq >= part.first or word.role == "request":
+        inside = any(begin <= word.seq <= end for begin, end in part.ranges)
+        if inside or (word.seq < part.first and word.role == "request"):
             words.append(word)
     return words
 

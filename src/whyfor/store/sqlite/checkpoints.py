@@ -29,13 +29,14 @@ from whyfor.store.sqlite.filters import as_json
 _CHECKPOINT = (
     "c.sha, p.identity, c.subject, c.author, c.email, c.authored_at, c.committed_at, c.parents, "
     "c.is_merge, "
-    "c.patch_id, c.files, c.evidence, c.confidence, c.group_root, c.superseded_by, c.annotation"
+    "c.patch_id, c.files, c.evidence, c.confidence, c.group_root, c.superseded_by, c.annotation, "
+    "c.squashed_from"
 )
 _FROM = "FROM checkpoints c JOIN projects p ON p.id=c.project_id"
 # of Part and of the table, in this order
 _PART = (
     "evidence confidence role cut first last messages new_messages prompts turns continued lines "
-    "share why"
+    "share why pieces"
 ).split()
 _decode = msgspec.json.decode
 
@@ -109,6 +110,7 @@ class SqliteCheckpoints:
         for sha, agent, session_id, *rest in self._all(sql, (_encode(shas),)):
             values = dict(zip(_PART, rest, strict=True))
             values["continued"] = bool(values["continued"])
+            values["pieces"] = _decode(values["pieces"], type=tuple[tuple[int, int], ...])
             found.setdefault(sha, []).append(Part(agent=agent, session_id=session_id, **values))
         return found
 
@@ -149,6 +151,20 @@ class SqliteCheckpoints:
         for sha, agent, session_id, action in self._all(sql, (_encode(list(shas)),)):
             found.setdefault(sha, []).append((agent, session_id, action))
         return found
+
+    def unlinked(self, shas: Iterable[str]) -> list[OverrideEntry]:
+        among = "sha IN (SELECT value FROM json_each(?))"
+        return self._unlinked(among, (_encode(list(shas)),))
+
+    def unlinked_from(self, agent: str, session_id: str) -> list[OverrideEntry]:
+        return self._unlinked("agent=? AND session_id=?", (agent, session_id))
+
+    def _unlinked(self, among: str, asked: tuple[Any, ...]) -> list[OverrideEntry]:
+        sql = (
+            "SELECT sha, agent, session_id, action, at FROM overrides "
+            f"WHERE action='unlink' AND {among} ORDER BY at, sha"
+        )
+        return [OverrideEntry(*row) for row in self._all(sql, asked)]
 
     def said(self, shas: Iterable[str]) -> list[OverrideEntry | NoteEntry]:
         return self._said(
@@ -219,6 +235,10 @@ class SqliteCheckpoints:
             for sha, evidence, tag, names in rows
         }
 
+    def author_dates(self, project: int) -> set[int]:
+        sql = "SELECT authored_at FROM checkpoints WHERE project_id=? AND evidence IS NOT NULL"
+        return {at for (at,) in self._all(sql, (project,))}
+
     def kept_since(self, project: int, since: int, limit: int) -> list[str]:
         sql = (
             "SELECT sha FROM checkpoints WHERE project_id=? AND committed_at >= ? AND "
@@ -285,7 +305,7 @@ class SqliteCheckpoints:
     def save(self, project: int, checkpoint: Checkpoint) -> None:
         before = self._clear(checkpoint.commit)[1]
         self.db.execute(
-            "INSERT INTO checkpoints VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            "INSERT INTO checkpoints VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (
                 checkpoint.commit,
                 checkpoint.id,
@@ -304,6 +324,7 @@ class SqliteCheckpoints:
                 checkpoint.group_root,
                 checkpoint.superseded_by,
                 _encode(checkpoint.annotation) if checkpoint.annotation else None,
+                _encode(checkpoint.squashed_from),
             ),
         )
         marks = ", ".join("?" * len(_PART))
@@ -314,7 +335,7 @@ class SqliteCheckpoints:
                 "WHERE agent=? AND session_id=?",
                 (
                     checkpoint.commit,
-                    *(getattr(part, name) for name in _PART),
+                    *_part_values(part),
                     part.agent,
                     part.session_id,
                 ),
@@ -379,7 +400,7 @@ def _checkpoint(row: tuple[Any, ...], parts: list[Part]) -> Checkpoint:
         files,
         *rest,
     ) = row
-    evidence, confidence, root, superseded, annotation = rest
+    evidence, confidence, root, superseded, annotation, squashed_from = rest
     return Checkpoint(
         commit=sha,
         project=project,
@@ -398,4 +419,10 @@ def _checkpoint(row: tuple[Any, ...], parts: list[Part]) -> Checkpoint:
         group_root=root,
         superseded_by=superseded,
         annotation=_decode(annotation, type=Annotation) if annotation else None,
+        squashed_from=_decode(squashed_from, type=list[str]),
     )
+
+
+def _part_values(part: Part) -> list[Any]:
+    values = [getattr(part, name) for name in _PART]
+    return [_encode(value) if isinstance(value, tuple) else value for value in values]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import apsw
 import msgspec
 
-from whyfor.model.sessions import CandidateSession
+from whyfor.model.sessions import CandidateSession, CommitAuthor
 from whyfor.store.sqlite.connection import fetch, first_row
 from whyfor.store.sqlite.filters import as_json
 
@@ -54,7 +54,7 @@ class SqliteLinks:
         rows = fetch(
             self.db,
             f"""
-            SELECT {_CANDIDATE}, coalesce(l.last_seq, -1)
+            SELECT {_CANDIDATE}, coalesce(l.last_seq, -1), s.cwd
             FROM sessions s
             LEFT JOIN linked l ON l.session_id=s.id AND l.project_id=?1
             WHERE s.project_id=?1
@@ -67,7 +67,7 @@ class SqliteLinks:
         return [CandidateSession(*row) for row in rows]
 
     def candidate(self, agent: str, session_id: str) -> CandidateSession | None:
-        sql = f"SELECT {_CANDIDATE}, -1 FROM sessions s WHERE s.agent=? AND s.session_id=?"
+        sql = f"SELECT {_CANDIDATE}, -1, s.cwd FROM sessions s WHERE s.agent=? AND s.session_id=?"
         row = first_row(self.db, sql, (agent, session_id))
         return CandidateSession(*row) if row else None
 
@@ -100,6 +100,19 @@ class SqliteLinks:
             (session,),
         )
         return [origin for (origin,) in rows]
+
+    def authors(self) -> list[CommitAuthor]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT DISTINCT s.cwd, c.author, c.email
+            FROM parts q
+            JOIN checkpoints c ON c.sha=q.sha
+            JOIN sessions s ON s.id=q.session_id
+            WHERE q.role='made' AND q.evidence IN ('hook', 'output')
+            """,
+        )
+        return [CommitAuthor(*row) for row in rows]
 
     def tips(self, project: int) -> list[str] | None:
         row = first_row(self.db, "SELECT shas FROM tips WHERE project_id=?", (project,))

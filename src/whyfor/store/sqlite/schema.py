@@ -279,6 +279,15 @@ INSERT INTO passages(passages, rank) VALUES('hashsize', 16777216);
 INSERT INTO passages(passages, rank) VALUES('automerge', 16);
 """
 
+# What a squash was made of, and where in a session its parts are. What was linked before did not
+# know: everything is looked at once more.
+_M016 = """
+ALTER TABLE checkpoints ADD COLUMN squashed_from TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE parts ADD COLUMN pieces TEXT NOT NULL DEFAULT '[]';
+DELETE FROM linked;
+DELETE FROM tips;
+"""
+
 MIGRATIONS = (
     _M001,
     _M002,
@@ -295,6 +304,7 @@ MIGRATIONS = (
     _M013,
     _M014,
     _M015,
+    _M016,
 )
 _INDEXED = 15  # the version whose search index is made anew
 VERSION = len(MIGRATIONS)

@@ -94,7 +94,8 @@ class Assembly:
         for session, shape in shapes.items():
             shape.inherited = self.sessions.inherited(session, claims)
         found = parts(claims, shapes)
-        roots = group_roots(found)
+        roots = group_roots(found, {old: _last(superseded, old) for old in superseded})
+        sources = {claim.commit: list(claim.sources) for claim in claims}
         kept = {**{sha: known.parts for sha, known in stored.items()}, **found}
         merges = {sha: commit for sha, commit in todo.items() if commit.is_merge}
         stored |= self.store.checkpoints.of_commits(merges)
@@ -104,6 +105,7 @@ class Assembly:
             made = self._checkpoint(
                 sha, todo.get(sha), facts.get(sha), before, own, roots, superseded.get(sha)
             )
+            made = msgspec.structs.replace(made, squashed_from=sources.get(sha, []))
             if made != before:
                 self.outcome.saved.append(made)
         self.outcome.removed = [
@@ -141,7 +143,7 @@ class Assembly:
         for sha, said in overrides.items():
             for agent, session_id, action in said:
                 row = self.sessions.find(agent, session_id)
-                if row is None:
+                if row is None or action == "undo":
                     continue
                 known = [link for link in links if link.commit == sha and link.session == row.id]
                 links = [link for link in links if link not in known]
@@ -184,9 +186,9 @@ class Assembly:
             lines=link.lines,
             share=link.share or None,
             why=link.why,
-            superseded=link.commit in superseded,
-            heir=_last(superseded, link.commit),
+            replaced_by=superseded.get(link.commit, ""),
             parents=tuple(commit.parents),
+            sources=link.sources,
         )
 
     def _parents(
@@ -316,6 +318,7 @@ def known_links(sessions: Candidates, checkpoint: Checkpoint) -> list[Link]:
             p.lines,
             p.share or 0.0,
             p.why,
+            tuple(checkpoint.squashed_from),
         )
         for p in checkpoint.parts
         if (row := sessions.find(p.agent, p.session_id))

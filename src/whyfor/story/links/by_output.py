@@ -12,6 +12,7 @@ from whyfor.story.links.activity import CommitCommand, SessionActivity
 from whyfor.story.links.by_content import LOOK_BACK, owners
 from whyfor.story.links.commits import CommitFacts
 from whyfor.story.links.line_keys import norm
+from whyfor.story.links.squashes import BULLET
 
 SLACK = 5000  # ms between what the agent's clock and git's say of one moment
 _TIGHT = 1000
@@ -20,7 +21,6 @@ _LONG = 10 * _MINUTE  # a command that took longer says little about one moment
 _SPREAD = 24 * 60  # minutes: a command may wait for a person's consent
 _SHORT = 7  # digits of an abbreviated hash
 _MESSAGE = re.compile(r"\s(?:-[a-zA-Z]*m\b|--message\b|-m[\"'])")
-_BULLET = re.compile(r"^\s*[*-] (.{10,})$", re.M)
 _NUMBER = re.compile(r" \(#\d+\)$")
 _PLAIN = 15  # characters of a subject that is hardly anybody else's by chance
 
@@ -132,11 +132,8 @@ class CommitCreators:
         """A squash lists the subjects it swallowed, or keeps the only one and adds the number of
         the request."""
         found: dict[int, CommitCreator] = {}
-        listed = [(norm(subject), LOOK_BACK) for subject in _BULLET.findall(commit.body)]
-        if (
-            _NUMBER.search(commit.subject)
-            and len(single := norm(_NUMBER.sub("", commit.subject))) >= _PLAIN
-        ):
+        listed = [(norm(subject), LOOK_BACK) for subject in BULLET.findall(commit.body)]
+        if single := single_subject(commit.subject):
             listed.append((single, 7 * DAY))
         for subject, within in listed:
             for maker in self._who(subject):
@@ -154,6 +151,13 @@ class CommitCreators:
                 yield CommitCreator(
                     ran.session, ran.made.seq, ran.made.at, False, "squashed into it"
                 )
+
+
+def single_subject(subject: str) -> str:
+    """Return the subject that a forge kept when it squashed one commit and added the number of the
+    request; empty if it is none."""
+    single = norm(_NUMBER.sub("", subject)) if _NUMBER.search(subject) else ""
+    return single if len(single) >= _PLAIN else ""
 
 
 def _maker(ran: _Ran, commit: CommitFacts, why: str, confidence: str = "high") -> CommitCreator:

@@ -8,7 +8,13 @@ import msgspec
 
 from whyfor.model.sessions import CandidateSession
 from whyfor.store.protocol import Store
-from whyfor.story.links.activity import SessionActivity, acts, merge_activity
+from whyfor.story.links.activity import (
+    CommitCommand,
+    SessionActivity,
+    WrittenEdit,
+    acts,
+    merge_activity,
+)
 from whyfor.story.links.ranges import EventOutline, RangeClaim
 from whyfor.story.links.ranges import outline as outlined
 from whyfor.story.repositories import Repository
@@ -100,14 +106,18 @@ class Candidates:
         return {number: merge_activity(own) for number, own in groups.items()}, foreign
 
     @cached_property
+    def news(self) -> list[WrittenEdit | CommitCommand]:
+        """What sessions did that no run has looked at."""
+        found: list[WrittenEdit | CommitCommand] = []
+        for row in self.rows:
+            if row.linked < row.last_seq:
+                found += self.acts_of(row).since(row.linked)
+        return found
+
+    @cached_property
     def news_since(self) -> int | None:
         """The time of the earliest thing a session did that no run has looked at."""
-        times = [
-            act.at
-            for row in self.rows
-            if row.linked < row.last_seq
-            for act in self.acts_of(row).since(row.linked)
-        ]
+        times = [act.at for act in self.news]
         times += [
             row.started_at for row in self.rows if row.linked < 0 and row.started_at is not None
         ]

@@ -10,6 +10,7 @@ import msgspec
 from whyfor.git.history import FileChange, patch_id
 from whyfor.model.stories import Commit
 from whyfor.story.links.line_keys import WIDTH, key, norm, telling
+from whyfor.story.links.people import people_of
 
 SMALL = 4  # telling lines below which every line counts
 _BOT = re.compile(
@@ -50,6 +51,7 @@ class CommitFacts(msgspec.Struct, frozen=True):
     body: str
     patch_id: str | None
     files: tuple[FileFacts, ...]
+    people: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, commit: Commit, changes: Sequence[FileChange]) -> CommitFacts:
@@ -67,6 +69,7 @@ class CommitFacts(msgspec.Struct, frozen=True):
             body=commit.body,
             patch_id=patch_id(changes),
             files=files,
+            people=people_of(commit),
         )
 
     @property

@@ -20,8 +20,11 @@ from whyfor.story.links.ancestry import Ancestry
 from whyfor.story.links.by_content import Content, ContentOverlap
 from whyfor.story.links.by_output import CommitCreator, CommitCreators
 from whyfor.story.links.commits import CommitFacts, FileFacts
-from whyfor.story.links.line_keys import each, norm
+from whyfor.story.links.line_keys import norm
 from whyfor.story.links.paths import Places
+from whyfor.story.links.people import People
+from whyfor.story.links.ranges import SQUASHED
+from whyfor.story.links.squashes import Squashes, lines_of
 
 __all__ = ["CommitFacts", "FileFacts", "Link", "Linker", "PriorLink"]
 
@@ -31,6 +34,7 @@ _FEW = 3
 # links that another commit has given
 _SECOND_HAND = re.compile(r"^same change|^squashed|since rewritten$")
 _MANY = 10
+_OTHERS = 0.7  # of a colleague's commit that a session must have written
 
 # commit → session, seq, whether it only rewrote
 Hooks = Mapping[str, Iterable[tuple[int, int, bool]]]
@@ -42,11 +46,12 @@ class Link(msgspec.Struct, frozen=True):
     session: int
     evidence: str  # hook | output | content | nearby
     confidence: str  # high | medium | low
-    role: str  # made | wrote | rewrote
+    role: str  # made | wrote | rewrote | squashed
     seq: int  # the last event of the session that belongs to the commit
     lines: int = 0
     share: float = 0.0
     why: str = ""
+    sources: tuple[str, ...] = ()  # the commits it was squashed from, in all links of a squash
 
 
 class PriorLink(msgspec.Struct, frozen=True):
@@ -59,6 +64,13 @@ class PriorLink(msgspec.Struct, frozen=True):
     links: list[Link]
 
 
+class Rewrites(msgspec.Struct, frozen=True):
+    """What git tells of commits that were replaced."""
+
+    pairs: list[tuple[str, str]]  # old and new
+    unreachable: Set[str]  # commits that no ref reaches any more
+
+
 class Linker:
     """Built once from all sessions' acts. Sessions in `foreign` ran elsewhere: they count below
     `folders` only."""
@@ -69,8 +81,10 @@ class Linker:
         *,
         foreign: Set[int] = frozenset(),
         folders: Iterable[str] = (),
+        people: People | None = None,
     ) -> None:
         self._sessions = sessions
+        self._people = people or People({}, "")
         self._foreign = foreign
         self._places = Places(folders)
         self._content: tuple[frozenset[str], Content] | None = None
@@ -102,10 +116,10 @@ class Linker:
         Other commits are there as ancestors and as originals of copies.
         """
         judged = [commit for commit in commits if todo is None or commit.sha in todo]
-        run = _Run(
-            commits, CommitCreators(self._sessions, self._foreign), self._content_for(judged), seeds
-        )
-        return run.run({commit.sha for commit in judged}, hooks or {}, list(pairs), unreachable)
+        makers = CommitCreators(self._sessions, self._foreign)
+        rewrites = Rewrites(list(pairs), unreachable)
+        run = _Run(commits, makers, self._content_for(judged), seeds, rewrites, self._people)
+        return run.run({commit.sha for commit in judged}, hooks or {})
 
 
 class _Run:
@@ -115,46 +129,48 @@ class _Run:
         makers: CommitCreators,
         content: Content,
         seeds: Iterable[PriorLink],
+        rewrites: Rewrites,
+        people: People,
     ) -> None:
+        self.people = people
         self.ancestry = Ancestry({commit.sha: commit.parents for commit in commits})
         self.commits = sorted(commits, key=lambda commit: self.ancestry.number[commit.sha])
+        # originals before their copies
+        self.by_time = sorted(self.commits, key=lambda commit: commit.committed_at)
         self.makers = makers
         self.content = content
+        self.rewrites = rewrites
         self.copies = _Copies(self.ancestry)
+        self.squashes = Squashes(self.ancestry, rewrites.pairs, rewrites.unreachable)
         self.originals: dict[tuple[str | None, int], str] = {}
-        for commit in sorted(commits, key=lambda commit: commit.committed_at):
+        for commit in self.by_time:
             self.originals.setdefault((commit.patch_id, commit.authored_at), commit.sha)
         self.found: dict[str, Found] = {}
         self.seeds = {seed.sha: seed for seed in seeds}
         for seed in self.seeds.values():
             self.found[seed.sha] = {link.session: link for link in seed.links}
 
-    def run(
-        self, todo: set[str], hooks: Hooks, pairs: list[tuple[str, str]], unreachable: Set[str]
-    ) -> tuple[list[Link], dict[str, str]]:
+    def run(self, todo: set[str], hooks: Hooks) -> tuple[list[Link], dict[str, str]]:
         direct = self._makers(hooks)
         for seed in self.seeds.values():
             self.copies.add(seed, self.found[seed.sha])
         for commit in self.commits:
             self.content.use_up(commit)
             self.found.setdefault(commit.sha, direct.get(commit.sha, {}))
-        # originals before their copies
-        for commit in sorted(self.commits, key=lambda commit: commit.committed_at):
+        for commit in self.by_time:
             if commit.sha in todo:
                 self.found[commit.sha] = self._judge(commit, direct.get(commit.sha, {}))
-        superseded = self._rewritten(pairs, todo)
-        superseded = {**self._replaced(unreachable), **superseded}
+            if self._told(commit.sha) and not commit.is_merge:
+                self.squashes.add(commit)
+        rewritten = self._rewritten(todo)
+        superseded = {**self._replaced(), **rewritten}
         links = [link for sha in todo for link in self._told(sha)]
-        nearby = [
-            link
-            for c in self.commits
-            if c.sha in todo and not self.found[c.sha]
-            for link in self._nearby(c)
-        ]
+        for commit in self.commits:
+            if commit.sha in todo and not self.found[commit.sha]:
+                links += self._nearby(commit)
         order = self.ancestry.number
-        return sorted(
-            [*links, *nearby], key=lambda link: (order[link.commit], link.session)
-        ), superseded
+        links.sort(key=lambda link: (order[link.commit], link.session))
+        return links, superseded
 
     def _told(self, sha: str) -> list[Link]:
         """Who only replayed it had no part in it."""
@@ -184,39 +200,56 @@ class _Run:
                 # During a rebase an agent may also make commits of its own: what it ran says so.
                 found[sha] = {**hooked, **found.get(sha, {})}
         for commit in self.commits:
-            if known := found.get(commit.sha):
+            known = found.get(commit.sha)
+            if known:
                 self.copies.add(commit, known)
+                for link in known.values():
+                    if link.role == "made" and not _is_second_hand(link):
+                        self.people.learn(link.session, commit.people)
         return found
 
     # -- all evidence of one commit --------------------------------------------------------------
 
-    def _judge(self, commit: CommitFacts, found: Found) -> Found:
-        found = dict(found)
+    def _judge(self, commit: CommitFacts, direct: Found) -> Found:
         if commit.is_bot:
-            return {n: link for n, link in found.items() if link.evidence == "hook"}
+            return {n: link for n, link in direct.items() if link.evidence == "hook"}
+        found = dict(direct)
         if commit.is_merge:
             return found
-        for copy, exact in self.copies.of(commit):
-            for link in copy.links.values():
-                if link.role != "rewrote" and (link.evidence != "content" or exact):
-                    found.setdefault(link.session, _copied(link, commit.sha))
+        self._take_copies(commit, found)
+        sources = [] if self._is_copy(commit) else self.squashes.of(commit)
+        self._take_sources(commit, sources, found)
         for maker in self.makers.squashed(commit).values():
             squashed = msgspec.structs.replace(maker, why="squashed into it", confidence="medium")
             found.setdefault(maker.session, _output(commit.sha, squashed))
         for link in [] if self._is_copy(commit) else self._by_content(commit):
             known = found.get(link.session)
-            if known is None or known.role == "rewrote":
-                found[link.session] = link
-            else:
-                # A squash holds what was written later too; who made the commit itself wrote
-                # nothing of it after that.
-                seq = max(known.seq, link.seq) if _SECOND_HAND.search(known.why) else known.seq
-                found[link.session] = msgspec.structs.replace(
-                    known, lines=link.lines, share=link.share, seq=seq
-                )
+            found[link.session] = _with_content(known, link) if known else link
+        if len(sources) > 1:
+            replace = msgspec.structs.replace
+            found = {n: replace(link, sources=tuple(sources)) for n, link in found.items()}
         if found:
             self.copies.add(commit, found)
         return found
+
+    def _take_copies(self, commit: CommitFacts, found: Found) -> None:
+        """What is known of a commit goes for its copies."""
+        for copy, exact in self.copies.of(commit):
+            for link in copy.links.values():
+                if link.role != "rewrote" and (link.evidence != "content" or exact):
+                    found.setdefault(link.session, _copied(link, commit.sha))
+
+    def _take_sources(self, commit: CommitFacts, sources: list[str], found: Found) -> None:
+        """A squash has the sessions of all its sources; a single one is a copy with changes."""
+        for sha in sources:
+            for link in self.found.get(sha, {}).values():
+                known = found.get(link.session)
+                if link.role == "rewrote":
+                    continue
+                if len(sources) == 1:
+                    found.setdefault(link.session, _copied(link, commit.sha))
+                elif known is None or known.role in ("rewrote", SQUASHED) or _is_second_hand(known):
+                    found[link.session] = _borrowed(link, known, commit.sha, sources)
 
     def _is_copy(self, commit: CommitFacts) -> bool:
         """The very same change was committed before: whoever wrote its lines since then has no
@@ -230,11 +263,19 @@ class _Run:
         last: dict[int, int] = {}
         for _, write in self.content.touches(commit):
             last[write.session] = max(write.act.at, last.get(write.session, 0))
-        return [
-            _written(commit.sha, number, share, total)
-            for number, share in shares.items()
-            if _enough(share, total, commit.authored_at - max(share.at, last.get(number, 0)))
-        ]
+        found = []
+        for number, share in shares.items():
+            age = commit.authored_at - max(share.at, last.get(number, 0))
+            if self._is_others(commit, number):
+                enough = _is_most(share, total)
+            else:
+                enough = _enough(share, total, age)
+            if enough:
+                found.append(_written(commit.sha, number, share, total))
+        return found
+
+    def _is_others(self, commit: CommitFacts, session: int) -> bool:
+        return self.people.is_others(commit.sha, commit.people, session)
 
     def _nearby(self, commit: CommitFacts) -> list[Link]:
         """It wrote one of the files minutes before, but none of these lines: shown as a hint,
@@ -243,7 +284,8 @@ class _Run:
             return []
         found: Found = {}
         for path, write in self.content.touches(commit):
-            if 0 <= commit.authored_at - write.act.at <= NEARBY:
+            recent = 0 <= commit.authored_at - write.act.at <= NEARBY
+            if recent and not self._is_others(commit, write.session):
                 why = f"wrote {path} shortly before"
                 found[write.session] = Link(
                     commit.sha, write.session, "nearby", "low", "wrote", write.act.seq, why=why
@@ -252,59 +294,70 @@ class _Run:
 
     # -- what took the place of what -------------------------------------------------------------
 
-    def _rewritten(self, pairs: list[tuple[str, str]], todo: set[str]) -> dict[str, str]:
+    def _rewritten(self, todo: set[str]) -> dict[str, str]:
         """Git says which commit a rewrite replaced; `rebase --skip` names somebody else's, so
         content must agree."""
         known = {commit.sha: commit for commit in self.commits}
         superseded: dict[str, str] = {}
-        for old, new in pairs:
+        for old, new in self.rewrites.pairs:
             before = known.get(old) or self.seeds.get(old)
             after = known.get(new)
             if old == new or before is None or after is None or not _continues(before, after):
                 continue
             superseded[old] = new
-            for link in self.found.get(old, {}).values() if new in todo else ():
-                mine = self.found[new].get(link.session)
-                self.found[new][link.session] = (
-                    _stronger(mine, _copied(link, new)) if mine else _copied(link, new)
-                )
+            if new in todo:
+                self._inherit(self.found[new], self.found.get(old, {}), new)
         return superseded
 
-    def _replaced(self, unreachable: Set[str]) -> dict[str, str]:
+    def _inherit(self, found: Found, links: Found, new: str) -> None:
+        for link in links.values():
+            mine = found.get(link.session)
+            if mine is None:
+                found[link.session] = _copied(link, new)
+            elif not mine.sources:  # else it has the link already
+                found[link.session] = _stronger(mine, _copied(link, new))
+
+    def _replaced(self) -> dict[str, str]:
         """Commits no ref reaches any more, and the newest copy of each that one does."""
         found: dict[str, str] = {}
         lost: list[CommitFacts] = []
+        unreachable = self.rewrites.unreachable
         number = self.ancestry.number
         known: list[CommitFacts | PriorLink] = [*self.commits, *self.seeds.values()]
         for commit in known:
             if commit.sha in unreachable and self.found.get(commit.sha):
                 copies = [k.sha for k, _ in self.copies.of(commit) if k.sha not in unreachable]
+                copies = copies or self._squashed_into(commit.sha)
                 if copies:
                     found[commit.sha] = max(copies, key=lambda sha: number.get(sha, -1))
                 elif isinstance(commit, CommitFacts):
                     lost.append(commit)
-        return {**(self._heirs(lost, unreachable) if lost else {}), **found}
+        return {**(self._heirs(lost) if lost else {}), **found}
 
-    def _heirs(self, lost: list[CommitFacts], unreachable: Set[str]) -> dict[str, str]:
-        """Of each the first later commit with most of it: amended with more, squashed, reset and
-        committed again."""
-        by_line: dict[tuple[str, int], list[CommitFacts]] = {}
+    def _squashed_into(self, sha: str) -> list[str]:
+        return [s for s in self.squashes.holding(sha) if s not in self.rewrites.unreachable]
+
+    def _heirs(self, lost: list[CommitFacts]) -> dict[str, str]:
+        """Of each the first later commit with most of it: amended with more, reset and committed
+        again."""
+        by_line: dict[int, list[CommitFacts]] = {}
         for old in lost:
-            for line in _lines(old):
+            for line in lines_of(old):
                 by_line.setdefault(line, []).append(old)
         found: dict[str, str] = {}
         for new in self.commits:
-            if new.sha in unreachable or new.is_merge:
+            if new.sha in self.rewrites.unreachable or new.is_merge:
                 continue
-            for old in {
-                old.sha: old for line in _lines(new) for old in by_line.get(line, ())
-            }.values():
-                after = new.committed_at >= old.committed_at and not self.ancestry.descends(
-                    new.sha, old.sha
-                )
-                if old.sha not in found and after and _continues(old, new):
+            alike = {old.sha: old for line in lines_of(new) for old in by_line.get(line, ())}
+            for old in alike.values():
+                if old.sha not in found and self._follows(new, old) and _continues(old, new):
                     found[old.sha] = new.sha
         return found
+
+    def _follows(self, new: CommitFacts, old: CommitFacts) -> bool:
+        """Whether it was made later, and not on top of the other."""
+        later = new.committed_at >= old.committed_at
+        return later and not self.ancestry.descends(new.sha, old.sha)
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -362,6 +415,12 @@ def _enough(share: ContentOverlap, total: int, age: int) -> bool:
     return fresh and (share.owns or share.lines >= _MANY or (part >= 0.05 and share.lines >= _FEW))
 
 
+def _is_most(share: ContentOverlap, total: int) -> bool:
+    """Nearly all of a commit that is not small: a colleague who did the like does not write the
+    same."""
+    return share.telling >= _MANY and share.lines >= total * _OTHERS
+
+
 def _written(sha: str, session: int, share: ContentOverlap, total: int) -> Link:
     part = share.lines / total
     confidence = "high" if part >= 0.5 and share.lines >= _FEW else "medium"
@@ -396,6 +455,43 @@ def _stronger(mine: Link, copied: Link) -> Link:
     )
 
 
+def _with_content(known: Link, link: Link) -> Link:
+    """What is known of a session and what it wrote of the commit, in one link."""
+    if known.role == "rewrote":
+        return link
+    seq = known.seq
+    role = known.role
+    # A copy or a squash holds what was written later too; who made the commit itself wrote nothing
+    # of it after that.
+    if _is_second_hand(known) and link.seq > seq:
+        seq = link.seq
+        role = "wrote" if role == SQUASHED else role
+    return msgspec.structs.replace(known, lines=link.lines, share=link.share, seq=seq, role=role)
+
+
+def _borrowed(link: Link, known: Link | None, commit: str, sources: list[str]) -> Link:
+    """A session's part in a squash: that which it has in the sources."""
+    best, seq = link, link.seq
+    if known is not None and known.role == SQUASHED:
+        best = min(link, known, key=lambda link: EVIDENCE.index(link.evidence))
+        seq = max(link.seq, known.seq)
+    names = ", ".join(sha[:10] for sha in sources[:6])
+    more = f" and {len(sources) - 6} more" if len(sources) > 6 else ""
+    return Link(
+        commit,
+        link.session,
+        best.evidence,
+        best.confidence,
+        SQUASHED,
+        seq,
+        why=f"squashed from {names}{more}",
+    )
+
+
+def _is_second_hand(link: Link) -> bool:
+    return bool(_SECOND_HAND.search(link.why))
+
+
 def _copied(link: Link, commit: str) -> Link:
     return msgspec.structs.replace(
         link, commit=commit, why=f"same change as {link.commit[:10]}: {link.why}"[:200]
@@ -408,23 +504,11 @@ def _continues(before: CommitFacts | PriorLink, after: CommitFacts) -> bool:
     same_time = abs(before.authored_at - after.authored_at) <= _SAME_TIME
     if isinstance(before, PriorLink):
         return same_time or norm(before.subject) == norm(after.subject)
-    old, new = _lines(before), _lines(after)
+    old, new = lines_of(before), lines_of(after)
     common = len(old & new)
     if same_time and before.email == after.email:
         return common > 0 or not old
     return common > 0 and common * 2 >= len(old)
-
-
-def _lines(commit: CommitFacts) -> set[tuple[str, int]]:
-    return {
-        (sign, key)
-        for file in commit.files
-        for sign, packed in (
-            ("+", file.added + file.minor_added),
-            ("-", file.removed + file.minor_removed),
-        )
-        for key in each(packed)
-    }
 
 
 def _size(commit: CommitFacts | PriorLink) -> int:

@@ -8,12 +8,19 @@ links of a session, so the order in which commits became known does not matter.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 
 import msgspec
 
 from whyfor.model.checkpoints import EVIDENCE, Part, checkpoint_id
+
+SQUASHED = "squashed"  # the role of a session that has a part only through a squash's sources
+
+
+_NEVER = sys.maxsize
 
 
 class EventOutline(msgspec.Struct):
@@ -78,9 +85,17 @@ class RangeClaim(msgspec.Struct, frozen=True):
     lines: int = 0
     share: float | None = None
     why: str = ""
-    superseded: bool = False  # another commit took this one's place
-    heir: str = ""  # which
+    replaced_by: str = ""  # the commit that took this one's place
     parents: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()  # the commits it was squashed from
+
+    @property
+    def is_borrowed(self) -> bool:
+        """Whether the session has a part in the commit only through its sources."""
+        return self.role == SQUASHED
+
+
+Ranges = list[tuple[int, int]]
 
 
 def parts(claims: Iterable[RangeClaim], outlines: dict[int, EventOutline]) -> dict[str, list[Part]]:
@@ -89,34 +104,40 @@ def parts(claims: Iterable[RangeClaim], outlines: dict[int, EventOutline]) -> di
     by_session: dict[int, list[RangeClaim]] = {}
     for claim in claims:
         by_session.setdefault(claim.session, []).append(claim)
-    found: dict[str, list[tuple[RangeClaim, Part]]] = {}
+    found: dict[str, list[tuple[int, Part]]] = {}
     for session, own in by_session.items():
-        shape = outlines[session]
-        for claim, (first, last) in _ranges(own, shape):
-            part = Part(
-                agent=claim.agent,
-                session_id=claim.session_id,
-                evidence=claim.evidence,
-                confidence=claim.confidence,
-                role=claim.role,
-                cut=claim.cut,
-                first=first,
-                last=last,
-                messages=bisect_right(shape.messages, last),
-                new_messages=_between(shape.messages, first, last),
-                prompts=_between(shape.prompts, first, last),
-                turns=shape.turns(first, last),
-                lines=claim.lines,
-                share=claim.share,
-                why=claim.why,
-            )
-            found.setdefault(claim.commit, []).append((claim, part))
-    return {
-        commit: [
-            part for _, part in sorted(own, key=lambda item: (*_rank(item[1]), item[0].session))
-        ]
-        for commit, own in found.items()
-    }
+        drawn = _SessionRanges(own, outlines[session])
+        for claim in own:
+            part = _part(claim, drawn.of(claim), outlines[session])
+            found.setdefault(claim.commit, []).append((session, part))
+    return {commit: _strongest_first(own) for commit, own in found.items()}
+
+
+def _part(claim: RangeClaim, ranges: Ranges, shape: EventOutline) -> Part:
+    last = ranges[-1][1]
+    return Part(
+        agent=claim.agent,
+        session_id=claim.session_id,
+        evidence=claim.evidence,
+        confidence=claim.confidence,
+        role=claim.role,
+        cut=claim.cut,
+        first=ranges[0][0],
+        last=last,
+        messages=bisect_right(shape.messages, last),
+        new_messages=sum(_between(shape.messages, *piece) for piece in ranges),
+        prompts=sum(_between(shape.prompts, *piece) for piece in ranges),
+        turns=sum(shape.turns(*piece) for piece in ranges),
+        lines=claim.lines,
+        share=claim.share,
+        why=claim.why,
+        pieces=tuple(ranges) if len(ranges) > 1 else (),
+    )
+
+
+def _strongest_first(own: list[tuple[int, Part]]) -> list[Part]:
+    own.sort(key=lambda item: (*_rank(item[1]), item[0]))
+    return [part for _, part in own]
 
 
 def _between(seqs: list[int], first: int, last: int) -> int:
@@ -127,32 +148,98 @@ def _rank(part: Part) -> tuple[int, int]:
     return EVIDENCE.index(part.evidence), -part.lines
 
 
-def _ranges(
-    claims: list[RangeClaim], shape: EventOutline
-) -> Iterable[tuple[RangeClaim, tuple[int, int]]]:
-    live = sorted(
-        (c for c in claims if not c.superseded), key=lambda c: (c.cut, c.committed_at, c.commit)
-    )
-    cuts = sorted({claim.cut for claim in live})
-    # where the range of each cut ended, one ahead; what a fork was given has been told there
-    ends = [min(shape.inherited, cuts[0] - 1) if cuts else 0]
-    for index, cut in enumerate(cuts):
-        # the agent's closing words belong to the last commit of the turn
-        turn_end = shape.turn_end(cut)
-        last = turn_end if index + 1 == len(cuts) or cuts[index + 1] > turn_end else cut
-        yield from _same_cut(
-            _parents_first([c for c in live if c.cut == cut]), ends[-1] + 1, cut, last
-        )
-        ends.append(last)
-    for claim in claims:
-        if claim.superseded:  # as if what took its place were not there
-            heirs = {c.cut for c in live if c.commit == claim.heir}
-            before = [
-                end
-                for cut, end in zip(cuts, ends[1:], strict=True)
-                if cut < claim.cut and cut not in heirs
-            ]
-            yield claim, (min(max(before, default=0) + 1, claim.cut), claim.cut)
+class _SessionRanges:
+    """What each commit has of one session.
+
+    Commits that stand share the session out among them, each up to its cut. A squash has what its
+    sources have, and takes nothing from them. A commit that was replaced keeps what it had before.
+    """
+
+    def __init__(self, claims: list[RangeClaim], shape: EventOutline) -> None:
+        self.shape = shape
+        self.claims = {claim.commit: claim for claim in claims}
+        self._drawn: dict[str, Ranges] = {}
+        self._standing = [claim for claim in claims if not claim.replaced_by]
+        self._shared = self._share_out(self._standing)
+
+    def of(self, claim: RangeClaim) -> Ranges:
+        """Return what a commit has, in order; at least one range."""
+        known = self._drawn.get(claim.commit)
+        if known is None:
+            self._drawn[claim.commit] = [(claim.cut, claim.cut)]  # a source that names its squash
+            known = self._drawn[claim.commit] = self._draw(claim)
+        return known
+
+    def _draw(self, claim: RangeClaim) -> Ranges:
+        beside, shared = self._standing, self._shared
+        if claim.replaced_by:
+            beside = self._before_replaced(claim)
+            shared = self._share_out(beside)
+        found = list(shared.get(claim.commit, []))
+        for source in self._sources(claim):
+            if source in beside:
+                found += self.of(source)
+        return _joined(found) or [(claim.cut, claim.cut)]
+
+    def _sources(self, claim: RangeClaim) -> list[RangeClaim]:
+        return [self.claims[sha] for sha in claim.sources if sha in self.claims]
+
+    def _before_replaced(self, old: RangeClaim) -> list[RangeClaim]:
+        """The claims there would be without what took the place of a commit, and without what it
+        took the place of itself."""
+        after = self._heirs(old)
+        return [
+            claim
+            for claim in self.claims.values()
+            if claim.commit not in after and old.commit not in self._heirs(claim)
+        ]
+
+    def _heirs(self, claim: RangeClaim) -> set[str]:
+        found: set[str] = set()
+        name = claim.replaced_by
+        while name and name not in found:
+            found.add(name)
+            name = self.claims[name].replaced_by if name in self.claims else ""
+        return found
+
+    def _share_out(self, claims: list[RangeClaim]) -> dict[str, Ranges]:
+        """Give each claim the events from the cut before its own on."""
+        at_cut: dict[int, list[RangeClaim]] = {}
+        standing = {claim.commit for claim in claims}
+        claims = sorted(claims, key=lambda c: (c.cut, c.committed_at, c.commit))
+        for claim in claims:
+            for cut in self._cuts(claim, standing):
+                at_cut.setdefault(cut, []).append(claim)
+        found: dict[str, Ranges] = {}
+        cuts = sorted(at_cut)
+        # what a fork was given has been told where it came from
+        end = min(self.shape.inherited, cuts[0] - 1) if cuts else 0
+        for cut, following in pairwise([*cuts, _NEVER]):
+            # the agent's closing words belong to the last commit of the turn
+            turn_end = self.shape.turn_end(cut)
+            last = turn_end if following > turn_end else cut
+            for claim, piece in _same_cut(_parents_first(at_cut[cut]), end + 1, cut, last):
+                found.setdefault(claim.commit, []).append(piece)
+            end = last
+        return found
+
+    def _cuts(self, claim: RangeClaim, standing: set[str]) -> set[int]:
+        """Where a commit ends what it has: its own cut, and those of sources it replaced."""
+        found = {source.cut for source in self._sources(claim) if source.commit not in standing}
+        if not claim.is_borrowed or not self._sources(claim):
+            found.add(claim.cut)
+        return found
+
+
+def _joined(pieces: Ranges) -> Ranges:
+    """The same events in as few ranges as possible."""
+    found: Ranges = []
+    for first, last in sorted(pieces):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(last, found[-1][1])
+        else:
+            found.append((first, last))
+    return found
 
 
 def _parents_first(claims: list[RangeClaim]) -> list[RangeClaim]:
@@ -170,7 +257,7 @@ def _parents_first(claims: list[RangeClaim]) -> list[RangeClaim]:
 
 def _same_cut(
     claims: list[RangeClaim], first: int, cut: int, last: int
-) -> Iterable[tuple[RangeClaim, tuple[int, int]]]:
+) -> Iterator[tuple[RangeClaim, tuple[int, int]]]:
     """Copies of one commit share its range; one edit split over several commits is the last
     event they share."""
     own = [claim for claim in claims if not claim.why.startswith("same change")] or claims[:1]
@@ -182,14 +269,16 @@ def _same_cut(
             yield claim, (first if index == 0 else cut, last if index == len(own) - 1 else cut)
 
 
-def group_roots(found: dict[str, list[Part]]) -> dict[str, str]:
+def group_roots(found: dict[str, list[Part]], heirs: Mapping[str, str] = {}) -> dict[str, str]:
     """Of each commit the id of its group's first checkpoint.
 
     The agent went on by itself, or was answered a question of its own: same group. A new
-    request: a new one.
+    request: a new one. A commit in `heirs` was replaced: it is in the group of its heir, which
+    stands there instead.
     """
     chains: dict[tuple[str, str], list[tuple[int, int, str]]] = {}
-    for commit, own in found.items():
+    standing = {commit: own for commit, own in found.items() if own and commit not in heirs}
+    for commit, own in standing.items():
         for part in own:
             chains.setdefault((part.agent, part.session_id), []).append(
                 (part.last, part.first, commit)
@@ -198,12 +287,12 @@ def group_roots(found: dict[str, list[Part]]) -> dict[str, str]:
     for chain in chains.values():
         chain.sort()
 
-    def root(commit: str) -> str:
+    def find_root(commit: str) -> None:
         """Up the chain of the commit's strongest session, as long as nobody asked for anything."""
         path: list[str] = []
         while commit not in roots:
             path.append(commit)
-            part = found[commit][0]
+            part = standing[commit][0]
             chain = chains[part.agent, part.session_id]
             here = (part.last, part.first, commit)  # commits of one command share its result
             before = [place[2] for place in chain if place[0] <= part.first and place < here]
@@ -211,13 +300,13 @@ def group_roots(found: dict[str, list[Part]]) -> dict[str, str]:
                 roots[commit] = checkpoint_id(commit)
             else:
                 commit = before[-1]
-        for below in path:
-            roots[below] = roots[commit]
-        return roots[commit]
+        roots.update(dict.fromkeys(path, roots[commit]))
 
-    for commit, own in found.items():
-        if own:
-            root(commit)
+    for commit in standing:
+        find_root(commit)
+    for commit, heir in heirs.items():
+        if found.get(commit):
+            roots[commit] = roots.get(heir, checkpoint_id(commit))
     return roots
 
 

@@ -13,7 +13,9 @@ from functools import cached_property
 import msgspec
 
 from whyfor.git import history
+from whyfor.git.identity import local_person
 from whyfor.git.run import ask
+from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.paths import to_text
 from whyfor.model.progress import Announce
 from whyfor.model.sessions import CandidateSession
@@ -23,14 +25,18 @@ from whyfor.store.pauses import PauseSet
 from whyfor.store.protocol import Store
 from whyfor.store.tombstones import STORY
 from whyfor.story.links.activity import CommitCommand, SessionActivity
-from whyfor.story.links.assemble import Assembly, LinkOutcome, known_links
+from whyfor.story.links.ancestry import Ancestry
+from whyfor.story.links.assemble import NOT_THEN, Assembly, LinkOutcome, known_links
 from whyfor.story.links.candidates import Candidates
 from whyfor.story.links.commits import CommitFacts
 from whyfor.story.links.infer import Link, Linker, PriorLink
+from whyfor.story.links.people import People, home_of
+from whyfor.story.links.reach import Reach, SessionTimes
 from whyfor.story.repositories import ALL, Repository, lost
 
 REACH = 31 * DAY  # how long before a commit its lines may have been written, and a day for clocks
 _SLACK = 5000
+_BESIDE = 2000  # commits with a story that a new one may be a squash of
 PAUSED = "capture was paused when it was made"
 
 
@@ -58,6 +64,8 @@ class _Run:
         self._unkept: dict[str, str] = {}  # why commits have no story, if there is more to say
         # commits with a story that no ref reaches any more, since the last look
         self._lost: set[str] = set()
+        # what sessions did that matters to the commits, and which of them ran elsewhere
+        self._acts: tuple[dict[int, SessionActivity], set[int]] | None = None
 
     def run(self, only: set[str] | None, again: bool, announce: Announce | None) -> LinkOutcome:
         commits = self._commits(only, again)
@@ -68,7 +76,8 @@ class _Run:
         facts: dict[str, CommitFacts] = {}
         links: list[Link] = []
         superseded: dict[str, str] = {}
-        judged = todo if again else self._possible({sha: commits[sha] for sha in todo})
+        named = again and only is not None
+        judged = todo if named else self._within_reach(commits, todo)
         if judged:
             progress = announce(len(judged)) if announce else None
             facts, links, superseded = self._infer(commits, judged, progress)
@@ -95,8 +104,7 @@ class _Run:
         new among them."""
         folder = self.repository.folder
         if only is not None:
-            found = history.commits(folder, ["--no-walk=unsorted", *sorted(only)])
-            return {commit.sha: commit for commit in found}
+            return self._read_commits(sorted(only))
         begun = self.sessions.begun
         if begun is None or not history.head_commit(folder):
             return {}
@@ -134,15 +142,37 @@ class _Run:
         }
         return [gone[sha] for sha in self._lost]
 
-    def _possible(self, commits: dict[str, history.Commit]) -> set[str]:
-        """Those that a session may have a part in: made since the first began, or inside one by
-        a hook's account."""
-        begun = self.sessions.begun
-        told = self.store.signals.made_in_session(commits)
-        later = {
-            sha for sha, c in commits.items() if begun is not None and c.committed_at >= begun - DAY
-        }
-        return later | told
+    def _within_reach(self, commits: dict[str, history.Commit], todo: set[str]) -> set[str]:
+        """Those that a session may have a part in, by times and names; a diff is read of no
+        other."""
+        told = set(self.store.checkpoints.known(todo)) | self.store.signals.made_in_session(todo)
+        told |= {new for _, new in self._pairs} & todo
+        dates = self.store.checkpoints.author_dates(self.repository.id)  # a copy keeps its date
+        times = SessionTimes(self.sessions.rows)
+        timely = set(told)
+        for sha in todo - told:
+            if commits[sha].authored_at in dates or times.fit(commits[sha]):
+                timely.add(sha)
+        if not timely:
+            return set()
+        reach = self._reach_of(commits, timely)
+        made = {sha for sha in timely if sha in told or reach.made(commits[sha])}
+        paths = history.changed_paths(self.repository.folder, [*timely, *self._lost])
+        for sha in (*made, *self._lost):
+            reach.add_files(commits[sha], paths[sha])
+            dates.add(commits[sha].authored_at)
+        found = set(made)
+        for sha in timely - made:
+            commit = commits[sha]
+            copied = commit.authored_at in dates
+            if copied or reach.wrote(commit, paths[sha]) or reach.lists(commit):
+                found.add(sha)
+        return found
+
+    def _reach_of(self, commits: dict[str, history.Commit], shas: Iterable[str]) -> Reach:
+        """What all sessions did that may be in one of these commits."""
+        self._acts = self.sessions.since(_earliest(commits, shas) - REACH)
+        return Reach.of_sessions(self._acts[0].values())
 
     def _tips(self) -> list[str]:
         listed = ask(self.repository.folder, "rev-parse", *ALL) or ""
@@ -160,17 +190,9 @@ class _Run:
         }
         hooked = self.store.signals.unseen_in(self.repository.folders)
         begins = {sha[:7] for sha in known}
-        missing = [
-            sha for sha in (*printed, *hooked, *self._rewritten(known)) if sha[:7] not in begins
-        ]
-        shas = (
-            sorted(set(history.resolve_commits(self.repository.folder, missing).values()) - known)
-            if missing
-            else []
-        )
-        return (
-            history.commits(self.repository.folder, ["--no-walk=unsorted", *shas]) if shas else []
-        )
+        named = (*printed, *hooked, *self._rewritten(known))
+        missing = self._read_commits(sha for sha in named if sha[:7] not in begins)
+        return [commit for sha, commit in missing.items() if sha not in known]
 
     def _rewritten(self, known: set[str]) -> set[str]:
         """All that these commits were before: what is known of the first of them goes for the
@@ -182,16 +204,35 @@ class _Run:
         return found - known
 
     def _todo(self, commits: dict[str, history.Commit]) -> set[str]:
-        """What nobody looked at, and what a session did something before that nobody had read
+        """What nobody looked at, and what a session did something for that nobody had read
         then."""
         todo = set(commits) - set(self.store.checkpoints.seen(commits))
         if self._lost:
             todo |= set(commits) - self._lost  # one of them may have taken their place
-        if (since := self.sessions.news_since) is not None:
-            todo |= {
-                sha for sha, commit in commits.items() if commit.committed_at >= since - _SLACK
-            }
+        since = self.sessions.news_since
+        if since is not None:
+            later = {s for s, commit in commits.items() if commit.committed_at >= since - _SLACK}
+            todo |= self._touched_by_news(commits, later - todo)
         return todo
+
+    def _touched_by_news(self, commits: dict[str, history.Commit], seen: set[str]) -> set[str]:
+        """Of commits that were looked at, those that what was read since may belong to."""
+        rows = [row for row in self.sessions.rows if row.linked < row.last_seq]
+        said = self.store.checkpoints.overrides(seen)
+        found = self.store.signals.made_in_session(seen) | said.keys()
+        # what was too early for all sessions may not be for a new one
+        reasons = self.store.checkpoints.seen(seen)
+        found |= {sha for sha, (reason, _) in reasons.items() if reason == NOT_THEN}
+        times = SessionTimes(rows)
+        timely = {sha for sha in seen - found if times.fit(commits[sha])}
+        if timely:
+            news = Reach(self.sessions.news)
+            paths = history.changed_paths(self.repository.folder, timely)
+            for sha in timely:
+                commit = commits[sha]
+                if news.made(commit) or news.wrote(commit, paths[sha]) or news.lists(commit):
+                    found.add(sha)
+        return found
 
     def _facts(
         self, commits: Iterable[history.Commit], progress: Callable[[int], None] | None
@@ -233,22 +274,22 @@ class _Run:
         todo: set[str],
         progress: Callable[[int], None] | None,
     ) -> tuple[dict[str, CommitFacts], list[Link], dict[str, str]]:
-        since = (
-            min(min(commits[sha].authored_at, commits[sha].committed_at) for sha in todo) - REACH
-        )
-        sessions, foreign = self.sessions.since(since)
-        linker = Linker(sessions, foreign=foreign, folders=self.repository.tops)
-        judged = {
-            f.sha: f
-            for f in self._facts((commits[sha] for sha in commits if sha in todo), progress)
-        }
+        if self._acts is None:
+            self._reach_of(commits, todo)
+        assert self._acts is not None
+        sessions, foreign = self._acts
+        judged = {f.sha: f for f in self._facts((commits[sha] for sha in todo), progress)}
         seeds = self._seeds(todo, judged.values())
-        since = min([since, *(seed.authored_at for seed in seeds)])
+        since = min([_earliest(commits, todo) - REACH, *(seed.authored_at for seed in seeds)])
         reachable = {c.sha: c for c in history.commits(self.repository.folder, ALL, since=since)}
+        people = self._people(reachable.values())
+        linker = Linker(sessions, foreign=foreign, folders=self.repository.tops, people=people)
+        priors = self._originals(since, todo, reachable)
+        originals = self._read_commits(priors)
         horizon = linker.horizon(judged.values())
-        earlier = {
-            s: c for s, c in reachable.items() if horizon is not None and c.committed_at >= horizon
-        } | commits
+        earlier = {**originals, **commits}
+        if horizon is not None:
+            earlier |= {s: c for s, c in reachable.items() if c.committed_at >= horizon}
         before = {
             f.sha: f for f in self._facts((c for s, c in earlier.items() if s not in todo), None)
         }
@@ -258,12 +299,48 @@ class _Run:
             todo=todo,
             hooks=self._hooks(todo, commits, sessions),
             pairs=[(old, new) for old, new in self._pairs if new in commits],
-            seeds=seeds,
+            seeds=[*seeds, *priors.values()],
             unreachable={
-                sha for sha in (*commits, *(seed.sha for seed in seeds)) if sha not in reachable
+                sha
+                for sha in (*commits, *originals, *(seed.sha for seed in seeds))
+                if sha not in reachable
             },
         )
         return judged, links, superseded
+
+    def _originals(
+        self, since: int, todo: set[str], reachable: dict[str, history.Commit]
+    ) -> dict[str, PriorLink]:
+        """Commits with a story that one of these replaced, or may be a squash of."""
+        found: set[str] = set()
+        for replaced in self.store.checkpoints.rewritten_from(self.repository.id, todo).values():
+            found.update(replaced)
+        kept = self.store.checkpoints.kept_since(self.repository.id, since, _BESIDE)
+        known = [sha for sha in kept if sha in reachable and sha not in todo]
+        if known:
+            ancestry = Ancestry({sha: commit.parents for sha, commit in reachable.items()})
+            for judged in todo & reachable.keys():
+                # a squash does not come from what it holds
+                found |= {sha for sha in known if not ancestry.descends(judged, sha)}
+        stories = self.store.checkpoints.of_commits(found - todo)
+        return {sha: self._prior(story) for sha, story in stories.items() if story.parts}
+
+    def _read_commits(self, shas: Iterable[str]) -> dict[str, history.Commit]:
+        """Those of the commits that git still has."""
+        there = history.resolve_commits(self.repository.folder, shas).values()
+        if not there:
+            return {}
+        found = history.commits(self.repository.folder, ["--no-walk=unsorted", *there])
+        return {commit.sha: commit for commit in found}
+
+    def _people(self, commits: Iterable[history.Commit]) -> People:
+        """Under which names the sessions' persons commit."""
+        homes = {row.id: home_of(row.cwd) for row in self.sessions.rows}
+        people = People(homes, home_of(to_text(self.repository.folder)))
+        for author in self.store.links.authors():
+            people.add(home_of(author.cwd), {author.name.casefold(), author.email.casefold()})
+        people.add_local(local_person(self.repository.folder), commits)
+        return people
 
     def _hooks(
         self,
@@ -333,18 +410,17 @@ class _Run:
         found = []
         alike = self.store.checkpoints.like(self.repository.id, since, patches)
         for sha, known in {**alike, **self.store.checkpoints.of_commits(self._lost)}.items():
-            if sha in todo or not known.parts:
-                continue
-            found.append(
-                PriorLink(
-                    sha,
-                    known.subject,
-                    known.authored_at,
-                    known.patch_id,
-                    known_links(self.sessions, known),
-                )
-            )
+            if sha not in todo and known.parts:
+                found.append(self._prior(known))
         return found
+
+    def _prior(self, known: Checkpoint) -> PriorLink:
+        links = known_links(self.sessions, known)
+        return PriorLink(known.commit, known.subject, known.authored_at, known.patch_id, links)
+
+
+def _earliest(commits: dict[str, history.Commit], shas: Iterable[str]) -> int:
+    return min(min(commits[sha].authored_at, commits[sha].committed_at) for sha in shas)
 
 
 def _names(made: CommitCommand, commit: history.Commit) -> bool:

@@ -1,0 +1,129 @@
+"""Which commits sessions may have a part in, told by times and names alone: what is out of reach
+needs no diff."""
+
+from __future__ import annotations
+
+import re
+import sys
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+
+from whyfor.model.sessions import CandidateSession
+from whyfor.model.stories import Commit
+from whyfor.story.links.activity import CommitCommand, SessionActivity, WrittenEdit
+from whyfor.story.links.by_content import LOOK_BACK, SLACK
+from whyfor.story.links.by_output import single_subject
+from whyfor.story.links.line_keys import norm
+from whyfor.story.links.squashes import BULLET, LISTED
+
+_SHORT = 7  # digits of an abbreviated hash
+_HOUR = 3_600_000  # between the clocks of an agent and of git
+_SEPARATOR = re.compile(r"[\\/]")
+
+
+class SessionTimes:
+    """When sessions were there."""
+
+    def __init__(self, rows: Iterable[CandidateSession]) -> None:
+        spans = []
+        for row in rows:
+            begun = row.started_at if row.started_at is not None else 0
+            ended = row.ended_at if row.ended_at is not None else sys.maxsize - LOOK_BACK
+            spans.append((begun - _HOUR, ended + LOOK_BACK))
+        spans.sort()
+        self._starts = [begun for begun, _ in spans]
+        self._reach = list(accumulate((end for _, end in spans), max))
+
+    def fit(self, commit: Commit) -> bool:
+        """Return whether a session was there before a commit, and not too long before."""
+        begun = bisect_right(self._starts, commit.committed_at)
+        return begun > 0 and commit.authored_at <= self._reach[begun - 1]
+
+
+class Reach:
+    """Of some acts of sessions."""
+
+    def __init__(self, acts: Iterable[WrittenEdit | CommitCommand] = ()) -> None:
+        self._written: dict[str, list[int]] = {}  # times, by the name of a file or folder
+        self._starts: list[int] = []  # of commands that may have made commits
+        self._ends: list[int] = []
+        self._printed: set[str] = set()
+        self._subjects: set[str] = set()
+        for act in acts:
+            if isinstance(act, WrittenEdit):
+                self._add_written(act)
+            else:
+                self._add_command(act)
+        for times in self._written.values():
+            times.sort()
+        self._starts.sort()
+        self._ends.sort()
+
+    @classmethod
+    def of_sessions(cls, sessions: Iterable[SessionActivity]) -> Reach:
+        acts: list[WrittenEdit | CommitCommand] = []
+        for session in sessions:
+            acts += session.written
+            acts += session.made
+        return cls(acts)
+
+    def _add_written(self, act: WrittenEdit) -> None:
+        for path in (act.path, act.old) if act.old else (act.path,):
+            self._written.setdefault(_last_name(path), []).append(act.at)
+
+    def _add_command(self, act: CommitCommand) -> None:
+        for sha, subject in act.printed:
+            self._printed.add(sha[:_SHORT])
+            self._subjects.add(norm(subject))
+        if act.commits or act.printed:
+            self._starts.append(act.called_at - SLACK)
+            self._ends.append(act.done_at + SLACK)
+
+    def add_files(self, commit: Commit, paths: Iterable[str]) -> None:
+        """Files of a commit that a session made, by whatever means: a copy or a squash of it
+        changes them too."""
+        self._subjects.add(norm(commit.subject))
+        for path in paths:
+            times = self._written.setdefault(_last_name(path), [])
+            times.insert(bisect_left(times, commit.committed_at), commit.committed_at)
+
+    # -- asking -----------------------------------------------------------------------------------
+
+    def made(self, commit: Commit) -> bool:
+        """Return whether a session may have made it: by its hash, or by what ran then."""
+        if commit.sha[:_SHORT] in self._printed:
+            return True
+        return self._ran_at(commit.committed_at) or self._ran_at(commit.authored_at)
+
+    def _ran_at(self, when: int) -> bool:
+        """Whether more commands began by then than had ended."""
+        return bisect_right(self._starts, when) > bisect_left(self._ends, when)
+
+    def lists(self, commit: Commit) -> bool:
+        """Return whether it says that it is a squash of what a session made."""
+        if not commit.body and not commit.subject.endswith(")"):
+            return False
+        listed = [norm(subject) for subject in BULLET.findall(commit.body)]
+        listed.append(single_subject(commit.subject))
+        short = {sha[:_SHORT] for sha in LISTED.findall(commit.body)}
+        return not (self._subjects.isdisjoint(listed) and self._printed.isdisjoint(short))
+
+    def wrote(self, commit: Commit, paths: Iterable[str]) -> bool:
+        """Return whether one of its files was written in time."""
+        first, last = commit.authored_at - LOOK_BACK, commit.committed_at + SLACK
+        for path in paths:
+            for name in _SEPARATOR.split(path):
+                times: Sequence[int] = self._written.get(name, ())
+                at = bisect_left(times, first)
+                if at < len(times) and times[at] <= last:
+                    return True
+        return False
+
+    def knows(self, path: str) -> bool:
+        """Return whether a file or a folder of that name was ever written."""
+        return any(name in self._written for name in _SEPARATOR.split(path))
+
+
+def _last_name(path: str) -> str:
+    return _SEPARATOR.split(path)[-1]
