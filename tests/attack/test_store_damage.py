@@ -17,6 +17,7 @@ import pytest
 
 from tests.capture.snapshot import Snapshot, assert_equal, derived
 from tests.capture.test_ingest import story, write
+from tests.store.downgrade import downgrade
 from tests.transcripts import Transcript
 from whyfor.capture.completion import complete_entries
 from whyfor.config import Settings
@@ -385,12 +386,7 @@ def of_before(settings: Settings) -> list[bytes]:
 
 def database_of_before(settings: Settings) -> None:
     db = apsw.Connection(str(settings.database))
-    db.execute("DROP TABLE journal")
-    db.execute("DROP INDEX events_wrong")
-    for column in ("failed", "interrupted", "denied"):
-        db.execute(f"ALTER TABLE events DROP COLUMN {column}")
-    db.execute("CREATE INDEX events_wrong ON events(session_id)")
-    db.pragma("user_version", 8)
+    downgrade(db, 8)
     db.close()
 
 

@@ -169,7 +169,7 @@ doctor | doctor --json | doctor --deep | show HEAD | show HEAD --json | show HEA
 export HEAD | export HEAD --format html | export HEAD --json | export HEAD~1..HEAD --tools --thinking
 init --dry-run | init --dry-run --json | uninstall --dry-run | link | link --json | link HEAD~1..HEAD --json
 --help | serve --help | --version | forget --match quokka --dry-run | forget --match quokka --dry-run --json
-config | config --json | config path | completion bash | man | log --verbose | sessions --color always
+memory | memory --json | memory preview | config | config --json | config path | completion bash | man | log --verbose | sessions --color always
 """
 OF_SESSIONS = """
 show | show --turns | show --thinking --tools | show --json | show --turns --json | show --raw

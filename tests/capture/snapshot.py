@@ -42,8 +42,7 @@ _DERIVED = {
     f"copied_to, restored_from, copy_of, copy_kind, own_from, original, {_TOKENS} FROM sessions",
     "events": f"SELECT {_whose('e.session_id')}, id & 16777215, key, turn, kind, source, confidence, created_at, "
     "{when}, actor, name, text, data FROM events e",
-    "long_texts": f"SELECT {_whose('l.id >> 24')}, id & 16777215, {_PATH}, generation, at, size, lines "
-    "FROM long_texts l",
+    "long_texts": f"SELECT {_whose('l.id >> 24')}, id & 16777215, {_PATH}, size, lines FROM long_texts l",
     "usage": f"SELECT {_whose('u.session_id')}, key, turn, created_at, model, {_TOKENS}, counts FROM usage u",
     "touches": f"SELECT {_whose('t.session_id')}, path, action, seq, turn FROM touches t",
     "leaf_titles": "SELECT key, title FROM leaf_titles",

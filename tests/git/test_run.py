@@ -26,8 +26,8 @@ STARTERS = {
     "privacy/rule_check.py",
 }
 PLUMBING = set(
-    "rev-parse rev-list cat-file diff-tree diff-index ls-files check-attr check-ignore config "
-    "for-each-ref "
+    "rev-parse rev-list cat-file diff-tree diff-index ls-files ls-tree check-attr check-ignore "
+    "config for-each-ref "
     "symbolic-ref worktree".split()
 )
 _STARTS = {"subprocess", "pty", "asyncio.subprocess", "multiprocessing"}

@@ -156,6 +156,7 @@ def test_worktrees_stand_under_their_project_and_a_lost_repository_says_so(
         expect(page.locator(".ses-title")).to_have_text("Split the module")
         page.locator(".proj", has_text="robin/thesis").click()
         expect(page.locator(".ses-note")).to_contain_text("can be read, not resumed")
+        expect(page.locator(".live")).to_have_text("Live")  # the scripts are there
         page.locator(".ses-row").click(position={"x": 300, "y": 6})
         expect(page.locator("#peek")).to_contain_text("not on this machine any more")
         expect(page.locator("#peek .cmd")).to_have_count(0)

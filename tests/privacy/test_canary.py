@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,9 +26,9 @@ from tests.privacy.canary import (
     save,
     write_all,
 )
+from tests.store.downgrade import downgrade
 from tests.transcripts import Transcript
 from whyfor.config import Settings
-from whyfor.store.sqlite import schema
 
 Cli = Callable[..., Result]
 DAY = 86_400
@@ -210,13 +209,7 @@ def test_a_database_from_before_is_brought_forward_and_goes_on_hiding(
     t.save(home)
     assert cli("ingest").code == 0
     db = apsw.Connection(str(settings.database))
-    for kind, name in re.findall(r"CREATE (INDEX|TABLE) (\w+)", "".join(schema.MIGRATIONS[2:])):
-        db.execute(f"DROP {kind} IF EXISTS {name}")
-    for table, column in re.findall(
-        r"ALTER TABLE (\w+) ADD COLUMN (\w+)", "".join(schema.MIGRATIONS[2:])
-    ):
-        db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-    db.pragma("user_version", 2)
+    downgrade(db, 2)
     db.close()
     t.prompt(ONLY)
     t.say(CANARY)

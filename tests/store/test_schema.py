@@ -12,6 +12,7 @@ import apsw
 import msgspec
 import pytest
 
+from tests.store.downgrade import downgrade
 from whyfor.model.errors import Busy, CorruptStore, NewerStore, NotFound, StoreError, StoreFault
 from whyfor.model.events import Event, Usage
 from whyfor.model.findings import TITLE_AGENT, Bucket
@@ -256,12 +257,9 @@ def test_the_search_index_of_an_older_database_is_made_anew(path: Path) -> None:
         writer = store.capture.writer()
         writer.apply("claude", bucket, 1, mutable=False)
         writer.finish()
-    store.db.execute("DROP TABLE passages")
-    store.db.execute("ALTER TABLE checkpoints DROP COLUMN squashed_from")
-    store.db.execute("ALTER TABLE parts DROP COLUMN pieces")
     store.db.execute("INSERT INTO words(words) VALUES('delete-all')")
     store.db.execute("INSERT INTO words(rowid, results) VALUES(?, 'heron')", (1 << 24,))
-    store.db.pragma("user_version", 14)
+    downgrade(store.db, 14)
     store.close()
     store = SqliteStore(path)
 
