@@ -41,7 +41,7 @@ def test_claude_at_work_is_seen_as_it_happens(desk: Desk, served: Site, page: Pa
     assert page.locator(".empty-title").count() == 1
     with in_terminal(desk) as terminal:
         terminal.see("for shortcuts")
-        expect(page.locator(".row .status")).to_have_text("Idle", timeout=_MS)
+        expect(page.locator(".lede")).to_contain_text("Nothing runs", timeout=_MS)
 
         terminal.enter("Touch the quokka")
         terminal.see("Do you want to")
@@ -65,7 +65,7 @@ def test_claude_at_work_is_seen_as_it_happens(desk: Desk, served: Site, page: Pa
 
         terminal.enter("/exit")
         assert terminal.leave() == 0
-    expect(page.locator(".row .status")).to_have_text("Exited", timeout=_MS)
-    expect(page.locator(".card")).to_have_count(0)
-    page.locator(".row .row-title").click()
+    expect(page.locator(".card")).to_have_count(0, timeout=_MS)
+    expect(page.locator(".lede")).to_contain_text("Nothing runs", timeout=_MS)
+    page.get_by_role("link", name="Touch the quokka").first.click()
     expect(page.locator("h1")).to_contain_text("Touch the quokka")

@@ -16,6 +16,7 @@ import pytest
 
 from tests.capture.snapshot import assert_equal, derived, found
 from tests.capture.test_ingest import external, write
+from tests.store.downgrade import downgrade
 from tests.transcripts import Transcript
 from whyfor.config import Settings
 from whyfor.model.conversation import ToolCallItem
@@ -223,10 +224,8 @@ def as_version_thirteen(settings: Settings) -> None:
     db = apsw.Connection(str(settings.database))
     db.execute("BEGIN")
     db.executemany("UPDATE events SET text=? WHERE id=?", rows)
-    db.execute("DROP TABLE long_texts")
-    db.execute("DROP VIEW event_texts")
     db.execute("COMMIT")
-    db.pragma("user_version", 13)
+    downgrade(db, 13)
     db.close()
 
 

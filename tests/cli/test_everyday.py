@@ -204,8 +204,10 @@ def test_ids_of_search_and_of_subagents_name_one_session_each(home: Path, cli: C
     cli("ingest")
     kept = {each["session_id"] for each in cli("sessions", "--all", "--json").json}
     assert len(kept) == 10
-    for shown in (cli("sessions", "--all").out, cli("search", "harbour").out):
-        ids = re.findall(r"agent-a7\S*", shown)
+    for ids in (
+        re.findall(r"agent-a7\S*", cli("sessions", "--all").out),
+        re.findall(r"\b[0-9a-f]{8}[0-9a-f-]*", cli("search", "harbour").out),
+    ):
         assert ids
         for ident in ids:
             assert cli("show", ident, "--json").json["session"]["session_id"].startswith(ident)

@@ -143,7 +143,7 @@ def test_a_timeline_tells_what_log_tells(
     server: Served, shown: Settings, demo: Demo, project: str
 ) -> None:
     stories = log(shown, demo.repository, LogFilter(), 0)
-    expected = msgspec.to_builtins([wire_commit(told) for told in stories])
+    expected = msgspec.json.decode(msgspec.json.encode([wire_commit(told) for told in stories]))
     told = server.get(f"/api/v1/commits?project={project}&limit=200").json
     assert (told["items"], told["next"], told["branches"]) == (expected, None, ["main"])
     for size in (1, 2, 4):
