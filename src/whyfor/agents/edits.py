@@ -123,6 +123,17 @@ def changes_in(given: Any) -> dict[str, Any] | None:
     return next((changes for changes in found if isinstance(changes, dict)), None)
 
 
+def written_paths(given: Any, text: str) -> list[str]:
+    """The files that a call asks to change; none if it is no edit."""
+    if not is_edit(given, text):
+        return []
+    changes = changes_in(given)
+    if changes is not None:
+        return [str(path) for path in changes]
+    path = path_in(given)
+    return patched_paths(text) or ([path] if path else [])
+
+
 def told_changes(changes: dict[str, Any]) -> Iterator[AskedChange]:
     """Codex's account of a patch: by path an addition, a removal or a diff; newer ones say
     `type`, older nest."""

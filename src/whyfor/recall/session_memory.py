@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 import msgspec
 
-from whyfor.agents.edits import changes_in, first_text, is_edit, patched_paths, path_in
+from whyfor.agents.edits import first_text, path_in, written_paths
 from whyfor.agents.tools import command_of, tool_kind
 from whyfor.model.events import StoredEvent
 from whyfor.model.memory import (
@@ -109,8 +108,8 @@ class _Walk:
             path = path_in(given)
             if path:
                 turn.read.append(path)
-        elif is_edit(given, event.text):
-            self.pending[ident] = _written(given, event.text)
+        else:
+            self.pending[ident] = written_paths(given, event.text)
 
     def _start_check(self, ident: str, command: str, seq: int) -> None:
         found = check_in(command)
@@ -411,17 +410,6 @@ def _next_steps(turns: Sequence[_Turn]) -> tuple[Quote, ...]:
 
 def _quote(event: StoredEvent, sentence: Sentence) -> Quote:
     return Quote(event.seq, sentence.start, sentence.end, sentence.text)
-
-
-def _written(given: Any, text: str) -> list[str]:
-    changes = changes_in(given)
-    if changes is not None:
-        return [str(path) for path in changes]
-    patched = patched_paths(text)
-    if patched:
-        return patched
-    path = path_in(given)
-    return [path] if path else []
 
 
 def _names(files: Sequence[str]) -> str:

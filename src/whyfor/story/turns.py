@@ -5,11 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 import msgspec
 
-from whyfor.agents.edits import changes_in, first_text, is_edit, patched_paths, path_in
+from whyfor.agents.edits import first_text, written_paths
 from whyfor.agents.tools import tool_kind, was_denied
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Tokens
@@ -102,7 +101,7 @@ def _add_call(making: _Making, event: StoredEvent, agent: str) -> None:
     making.tools[event.name or "unknown"] += 1
     making.kinds[counted_kind(event.name or "", agent)] += 1
     ident = first_text(data, "id") or str(event.seq)
-    making.writes[ident] = _written(data.get("input"), event.text)
+    making.writes[ident] = written_paths(data.get("input"), event.text)
 
 
 def _add_result(making: _Making, event: StoredEvent, _agent: str) -> None:
@@ -138,15 +137,6 @@ _ADD: dict[str, Callable[[_Making, StoredEvent, str], None]] = {
     "question.asked": _add_question,
     "turn.completed": _add_end,
 }
-
-
-def _written(given: Any, text: str) -> list[str]:
-    if not is_edit(given, text):
-        return []
-    if (changes := changes_in(given)) is not None:
-        return [str(path) for path in changes]
-    path = path_in(given)
-    return patched_paths(text) or ([path] if path else [])
 
 
 def _finished(making: _Making, spent: Mapping[int, Tokens]) -> Turn:

@@ -120,10 +120,6 @@ class Reach:
                     return True
         return False
 
-    def knows(self, path: str) -> bool:
-        """Return whether a file or a folder of that name was ever written."""
-        return any(name in self._written for name in _SEPARATOR.split(path))
-
 
 def _last_name(path: str) -> str:
     return _SEPARATOR.split(path)[-1]
