@@ -19,7 +19,7 @@ from whyfor.cli.render import (
     project_text,
 )
 from whyfor.cli.tables import AgentCell, FittedTable
-from whyfor.model.query import SORTS, SessionFilter
+from whyfor.model.query import SESSION_SORTS, SessionFilter
 from whyfor.model.sessions import Session
 from whyfor.model.text import one_line
 from whyfor.model.wire.sessions import WireSession, wire_session
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--sort",
-    type=click.Choice(SORTS),
+    type=click.Choice(SESSION_SORTS),
     default="last",
     show_default=True,
     help="By last activity, by beginning, or by tokens used.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-SORTS = ("last", "started", "longest", "tokens")
+LIST_SORTS = ("last", "started", "longest", "tokens")
 # What came of a session, in the order in which the first that holds is said.
 OUTCOMES = ("open", "asked", "failed", "committed", "changed", "nothing")
 

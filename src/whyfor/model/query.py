@@ -9,7 +9,7 @@ import msgspec
 from whyfor.model.sessions import Session
 
 FIELDS = ("prompts", "answers", "thinking", "tools")
-SORTS = ("last", "started", "tokens")  # of sessions: last activity, beginning, all tokens used
+SESSION_SORTS = ("last", "started", "tokens")  # last activity, beginning, all tokens used
 _WORD = re.compile(r"[^\W_]+")
 _HYPHENATED = re.compile(r"[^\W\d_]{2,}(?:-[^\W\d_]{2,})+[^\w\s]*")
 

@@ -36,7 +36,7 @@ __all__ = [
 
 KINDS = ("prompts", "answers", "tools", "thinking", "commits")
 WHEN = {"today": "Today", "7d": "7 days", "30d": "30 days", "": "Any time"}
-SORTS = ("rank", "time")
+HIT_SORTS = ("rank", "time")
 COUNTED = 1000  # the most parts of turns that are counted; above it only "more than" is shown
 LONGEST = 500  # characters of a query
 MOST = 32  # words of one
@@ -201,7 +201,7 @@ def _check(wanted: SearchRequest) -> None:
         raise BadInput(f"more than {LONGEST} characters", "Fewer words find more.")
     choices = (
         ("kind", wanted.kind, ("", *KINDS)),
-        ("sort", wanted.sort, SORTS),
+        ("sort", wanted.sort, HIT_SORTS),
         ("time", wanted.when, tuple(WHEN)),
     )
     for name, value, known in choices:

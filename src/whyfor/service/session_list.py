@@ -13,8 +13,8 @@ from whyfor.config import Settings
 from whyfor.model.cursor import open_cursor, seal_cursor
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.listing import (
+    LIST_SORTS,
     OUTCOMES,
-    SORTS,
     FolderCount,
     ListedSession,
     ListFilter,
@@ -113,8 +113,8 @@ def session_list(
     limit: int = PAGE,
 ) -> ListView:
     """Return a page of the list; BadInput if a filter makes no sense."""
-    if asked.sort not in SORTS:
-        raise BadInput(f"no such order: {asked.sort[:40]!r}", f"One of: {', '.join(SORTS)}.")
+    if asked.sort not in LIST_SORTS:
+        raise BadInput(f"no such order: {asked.sort[:40]!r}", f"One of: {', '.join(LIST_SORTS)}.")
     with reading(settings) as library:
         standing = _standings(library, standings)
         which = _filter(library, asked, standing)

@@ -256,7 +256,7 @@ class SessionStore(Protocol):
     def matching(
         self, filters: Filters, *, limit: int | None, subagents: bool, sort: str = "started"
     ) -> list[Session]:
-        """Return the sessions that match, sorted by one of SORTS, newest or most first."""
+        """Return the sessions that match, sorted by one of SESSION_SORTS, newest or most first."""
 
     def children(self, session_ids: list[str]) -> list[Session]:
         """Return the subagents of these sessions, oldest first."""
@@ -358,7 +358,7 @@ class ListingStore(Protocol):
         upwards: bool = False,
     ) -> list[tuple[RowKey, ListedSession]]:
         """At most `limit` rows after a place, each with its own, the latest (longest, …) first;
-        `upwards`: those that stand right before the place. `sort` is one of SORTS."""
+        `upwards`: those that stand right before the place. `sort` is one of LIST_SORTS."""
 
     def count(self, which: ListFilter, sort: str = "last", before: RowKey | None = None) -> int:
         """How many rows there are, or how many of them stand before a place."""

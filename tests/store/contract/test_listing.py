@@ -6,7 +6,7 @@ import pytest
 
 from tests.store.contract.build import NOW, SHOP, Build, checkpoint, part
 from whyfor.model.events import SEQ_BITS, Touch, Usage
-from whyfor.model.listing import SORTS, ListedSession, ListFilter, RowKey
+from whyfor.model.listing import LIST_SORTS, ListedSession, ListFilter, RowKey
 from whyfor.store.protocol import Store
 
 MINUTE = 60_000
@@ -62,7 +62,7 @@ def test_waiting_for_a_person_is_no_work(store: Store, build: Build) -> None:
     assert row(store, "a").worked == 2 * MINUTE
 
 
-@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("sort", LIST_SORTS)
 def test_pages_hold_every_row_once_in_both_directions(
     store: Store, build: Build, sort: str
 ) -> None:
