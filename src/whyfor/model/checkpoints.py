@@ -36,8 +36,8 @@ class Part(msgspec.Struct, frozen=True):
     prompts: int = 0  # real prompts in the range
     turns: int = 0  # that the range has a part of
     continued: bool = False  # the parent commit has a part of the same session
-    lines: int = 0  # changed lines the session wrote, for content
-    share: float | None = None  # of the commit's changed lines
+    lines: int = 0  # added lines the session wrote
+    share: float | None = None  # of the commit's added lines
     why: str = ""
     # what a squash has of the session, if other commits have something in between
     pieces: tuple[tuple[int, int], ...] = ()

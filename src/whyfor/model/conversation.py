@@ -7,6 +7,7 @@ from typing import ClassVar
 import msgspec
 
 from whyfor.model.checkpoints import Checkpoint, Part
+from whyfor.model.memory import Injection
 from whyfor.model.sessions import Session, Tokens
 
 
@@ -17,7 +18,7 @@ class DiffRow(msgspec.Struct, gc=False):
     text: str
     old: int | None = None
     new: int | None = None
-    marks: list[tuple[int, int]] = []  # of the text, where it differs from the line it stands for
+    marks: list[tuple[int, int]] = []  # where the text differs from the line it replaces
 
 
 class FileDiff(msgspec.Struct):
@@ -50,7 +51,7 @@ class TurnRange(msgspec.Struct):
     questions: int = 0
     errors: int = 0
     compacted: bool = False
-    left: bool = False  # the conversation was taken back to before it
+    left: bool = False  # abandoned: the conversation went back to before it
 
     @property
     def took(self) -> int | None:
@@ -64,7 +65,7 @@ class Picture(msgspec.Struct, frozen=True):
     index: int
     name: str
     size: int | None
-    shown: bool  # it can be: its bytes are kept
+    shown: bool  # whether it can be shown: its bytes are stored
 
 
 class Item(msgspec.Struct):
@@ -117,14 +118,14 @@ class ToolCallItem(Item):
     verb: str
     icon: str
     argument: str
-    path: str  # by which its words can be coloured
+    path: str  # from which the language for highlighting is known
     given: str
     edits: list[ShownEdit]
     output: str
     more: int  # lines
     pictures: list[Picture]
     meta: list[str]
-    took: int | None  # if it is worth telling
+    took: int | None  # None if it was short
     failed: bool = False
     denied: bool = False
     open: bool = False  # no result came
@@ -263,6 +264,7 @@ class View(msgspec.Struct):
     last: int  # the newest event
     children: int
     unlinked: list[str] = []  # commits a person took it off
+    told: list[Injection] = []  # of earlier sessions, by Whyfor
 
     @property
     def ends(self) -> bool:
@@ -291,9 +293,9 @@ class TranscriptCall(msgspec.Struct, frozen=True):
     """One tool call with its full result."""
 
     name: str
-    argument: str = ""  # the one input that says most
+    argument: str = ""  # the most informative argument
     diff: list[str] = []
-    result: str | None = None  # None: none was recorded
+    result: str | None = None  # None if none was recorded
     outcome: str = ""  # denied | failed
     exit_code: int | None = None
 
@@ -308,6 +310,6 @@ class TranscriptEntry(msgspec.Struct):
     turn: int
     at: int | None
     text: str
-    left: bool = False  # the conversation was taken back to before it
+    left: bool = False  # abandoned: the conversation went back to before it
     reply: str = ""  # to a question
     calls: list[TranscriptCall] = []

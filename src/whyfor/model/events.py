@@ -147,7 +147,7 @@ class EventHead(msgspec.Struct, gc=False):
     kind: str
     at: int | None
     size: int
-    failed: int  # a result that says so, and not that the call was denied: 1
+    failure: str | None  # how the text of a failed result begins
     undone: int | None  # turns that were taken back with it
     rewound: str | None
 

@@ -9,8 +9,6 @@ from whyfor.model.gaps import FILLER
 
 Record = dict[str, Any]
 
-TITLE_PROMPT, TITLE_DERIVED, TITLE_AGENT, TITLE_PERSON = range(4)  # a higher rank wins
-
 
 class Spent(list[Usage]):
     """Usage in order of appearance, each with the number of the session's events before it."""

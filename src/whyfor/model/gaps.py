@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 Gap = tuple[int, int]  # where in the source, and how many bytes
 
-FILLER = b"[private]"  # what a reader sees in the place of words that are not kept
+FILLER = b"[private]"  # shown in the place of text that is not stored
 
 
 def without(data: bytes, start: int, gaps: Iterable[Gap]) -> bytes:

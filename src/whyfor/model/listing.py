@@ -3,11 +3,38 @@ and copies folded into it."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable
+
 import msgspec
 
+# By last activity, by beginning, by the time the agent worked, by all tokens used.
 LIST_SORTS = ("last", "started", "longest", "tokens")
 # What came of a session, in the order in which the first that holds is said.
 OUTCOMES = ("open", "asked", "failed", "committed", "changed", "nothing")
+_PART_WORDS = {
+    "first": "Started",
+    "resumed": "Resumed",
+    "forked": "Forked",
+    "restored": "Restored copy",
+}
+_TIMES = {1: "once", 2: "twice"}
+# Of checks, as recall names their families, those that run tests.
+_TESTS = re.compile(
+    r"test|spec|jest|mocha|phpunit|bats|cypress|playwright|e2e|^(?:tox|nox)$", re.IGNORECASE
+)
+
+
+def fold_words(kinds: Iterable[str]) -> str:
+    """Say how often a session was resumed, forked and restored: `resumed twice, forked once`;
+    empty if it has no copies."""
+    found = Counter(kinds)
+    return ", ".join(
+        f"{kind} {_TIMES.get(found[kind], f'{found[kind]} times')}"
+        for kind in ("resumed", "forked", "restored")
+        if found[kind]
+    )
 
 
 class ListFilter(msgspec.Struct, frozen=True):
@@ -23,7 +50,7 @@ class ListFilter(msgspec.Struct, frozen=True):
     outcome: str | None = None  # of OUTCOMES
     open_sessions: tuple[int, ...] = ()  # sessions that are open now, for the outcome `open`
     words: tuple[str, ...] = ()  # each stands in the title or in a prompt
-    file: str | None = None  # wrote a file whose path holds this
+    file: str | None = None  # wrote this file or below this folder; any end of a path
 
 
 class RowKey(msgspec.Struct, frozen=True, array_like=True):
@@ -44,6 +71,10 @@ class RowPart(msgspec.Struct, frozen=True):
     started_at: int | None
     ended_at: int | None
     turns: int
+
+    @property
+    def words(self) -> str:
+        return _PART_WORDS[self.kind]
 
 
 class ListedSession(msgspec.Struct, frozen=True):
@@ -71,6 +102,30 @@ class ListedSession(msgspec.Struct, frozen=True):
     commits: int = 0
     files: int = 0  # written
     parts: tuple[RowPart, ...] = ()  # if there are several
+    # By the name of a check (pytest, make lint): whether it passed the last time that is known.
+    checks: dict[str, bool] = {}
+
+    @property
+    def tests(self) -> str:
+        """How the last run of tests ended: `tests passed`, `tests failed`; empty if unknown."""
+        ended = [passed for family, passed in self.checks.items() if _TESTS.search(family)]
+        if not ended:
+            return ""
+        return "tests passed" if all(ended) else "tests failed"
+
+    @property
+    def name(self) -> str:
+        return f"{self.agent}:{self.session_id}"
+
+    @property
+    def part_names(self) -> list[str]:
+        """The sessions that it is made of, as agent:id, without subagents."""
+        return [f"{part.agent}:{part.session_id}" for part in self.parts] or [self.name]
+
+    @property
+    def folded(self) -> str:
+        """What is folded into it besides subagents: resumed twice, forked once."""
+        return fold_words(part.kind for part in self.parts)
 
 
 class ListTotals(msgspec.Struct, frozen=True):
@@ -85,10 +140,11 @@ class ListTotals(msgspec.Struct, frozen=True):
 
 
 class FolderCount(msgspec.Struct, frozen=True):
-    """Rows of sessions that began in one folder."""
+    """Rows of sessions that ran in one folder, on one branch."""
 
     project: int | None
     cwd: str | None
+    branch: str | None
     rows: int
     last_at: int
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -21,10 +22,13 @@ ObservationType = Literal[
     "command",
 ]
 ObservationState = Literal["verified", "stated", "hypothesis", "refuted"]
+StatementAction = Literal["write", "pin", "unpin", "wrong", "forget", "asked"]
+TITLE_MAX = 120
 
 
 class Quote(msgspec.Struct, frozen=True):
-    """Words of one event, cited: the event and where in its text they stand."""
+    """Words of one event, cited: the event and where in its text they stand. Without a place they
+    are no words of the text but what was recorded: a command, an item of a list."""
 
     seq: int
     start: int
@@ -45,8 +49,62 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     narrative: str = ""  # what somebody said, as a quote
     files_read: tuple[str, ...] = ()
     files_written: tuple[str, ...] = ()
+    concepts: tuple[str, ...] = ()  # names of things in the code
+    commit: str | None = None  # the first that holds what the note is about
+    anchors: tuple[str, ...] = ()  # files it is about: with another content it may not hold
     evidence: tuple[Quote, ...] = ()
     by: str = "derived"  # derived | model:NAME | agent | person
+    pinned: bool = False
+    replaces: str | None = None  # the key of a note that this one takes the place of
+
+
+class ModelCall(msgspec.Struct, frozen=True):
+    """That a model was asked about a session, and what came of it."""
+
+    model: str
+    sent: int  # tokens
+    received: int
+    cost: float | None  # None: no prices are set
+    kept: int  # notes
+    rejected: int  # notes that cite nothing they were shown
+    outcome: str  # ok, or why there is no answer
+
+
+class AskedSession(msgspec.Struct, frozen=True):
+    """A session that the model was asked about."""
+
+    name: str  # agent:id
+    call: ModelCall
+
+
+class ModelRound(msgspec.Struct, frozen=True):
+    """What came of one round."""
+
+    asked: list[AskedSession]
+    stopped: str | None = None  # why not all were asked about
+    hint: str = ""
+
+
+class NoteStatement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a person, an agent or a model said about a note: how it reads, that it is pinned, wrong,
+    gone. With the action `asked`: that a model was asked about a session."""
+
+    key: str  # of a note that was derived, or that this begins
+    at: int
+    by: str  # person | agent | model:NAME
+    action: StatementAction
+    text: str = ""  # with write; the note's type, files and the rest too
+    type: ObservationType = "discovery"
+    files: tuple[str, ...] = ()
+    replaces: str | None = None
+    project: str | None = None  # identity
+    branch: str | None = None
+    agent: str = ""  # the session that the note belongs to, if there is one
+    session_id: str = ""
+    turn: int = 0
+    evidence: tuple[Quote, ...] = ()
+    call: ModelCall | None = None  # with asked
+    commit: str | None = None  # that last changed the files when it was written
 
 
 class SessionSummary(msgspec.Struct, frozen=True):
@@ -70,16 +128,34 @@ class CommandCount(msgspec.Struct, frozen=True):
     last_ok: int | None  # when
 
 
+class SearchCard(msgspec.Struct, frozen=True):
+    """What a session was about, in few words: what a search for it looks at first."""
+
+    prompts: str = ""
+    closing: str = ""  # the agent's last words in each turn
+    commits: str = ""  # messages it committed with
+    learned: str = ""
+
+
 class SessionMemory(msgspec.Struct, frozen=True):
     """All that is derived from one session."""
 
     summary: SessionSummary
     observations: tuple[Observation, ...]
     commands: tuple[CommandCount, ...]
+    card: SearchCard = SearchCard()
+
+
+class NoteStanding(msgspec.Struct, frozen=True):
+    """Whether a note still holds, as far as git and later notes tell now."""
+
+    changed: tuple[str, ...] = ()  # files it is about that have another content since
+    elsewhere: bool = False  # it comes from a branch that is not part of the present one
+    gone: str = ""  # why it is not told any more; empty: it is
 
 
 class StoredObservation(msgspec.Struct, frozen=True):
-    """An observation with the session it was made in."""
+    """An observation with the session it was made in; one that a person wrote has none."""
 
     observation: Observation
     agent: str
@@ -87,6 +163,20 @@ class StoredObservation(msgspec.Struct, frozen=True):
     parent_session_id: str | None
     project: str | None  # identity
     branch: str | None
+    superseded_by: str | None = None  # the key of the note that took its place
+    standing: NoteStanding = NoteStanding()
+
+    @property
+    def shown_state(self) -> str:
+        """What a person is told first: that it is wrong, replaced or stale, before how it was
+        known."""
+        if self.observation.state == "refuted":
+            return "refuted"
+        if self.superseded_by:
+            return "superseded"
+        if self.standing.gone or self.standing.changed:
+            return "stale"
+        return self.observation.state
 
 
 class WaitingSession(msgspec.Struct, frozen=True):
@@ -107,6 +197,34 @@ class MemoryFilter(msgspec.Struct, frozen=True):
     types: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
     file: str | None = None  # its path, or the end of it
+    pinned: bool = False  # only those
+    current: bool = False  # only those that no other note replaces
+    words: tuple[str, ...] = ()  # all of them stand in its title, narrative or facts
+    numbers: tuple[int, ...] | None = None  # only of these sessions
+    paths: tuple[str, ...] | None = None  # only about one of these files, as the agent named it
+
+
+class NotePlace(msgspec.Struct, frozen=True, array_like=True):
+    """Where a note stands in a list, newest first."""
+
+    at: int  # -1: unknown
+    key: str
+
+
+class NoteCounts(msgspec.Struct, frozen=True):
+    """How many notes there are, of how many sessions, and how many of them still hold."""
+
+    notes: int
+    sessions: int
+    current: int
+
+
+class ProjectNotes(msgspec.Struct, frozen=True):
+    """A project that something is remembered of."""
+
+    identity: str
+    notes: int
+    last_at: int | None
 
 
 class TouchedFile(msgspec.Struct, frozen=True):
@@ -126,6 +244,17 @@ class PastSession(msgspec.Struct, frozen=True):
     request: str
     outcome: str
     next_steps: tuple[str, ...] = ()
+    short: str = ""  # what is enough of its name
+    branch: str | None = None
+
+
+class BranchCommit(msgspec.Struct, frozen=True):
+    """A commit of a branch, and what it was for."""
+
+    sha: str
+    at: int
+    subject: str
+    intent: str
 
 
 class BlockMaterial(msgspec.Struct, frozen=True):
@@ -140,6 +269,7 @@ class BlockMaterial(msgspec.Struct, frozen=True):
     commands: tuple[CommandCount, ...] = ()
     files: tuple[str, ...] = ()  # below the project's top
     changed: tuple[str, ...] = ()  # files that differ from HEAD now
+    commits: tuple[BranchCommit, ...] = ()  # of the branch, newest first
 
 
 class BlockLine(msgspec.Struct, frozen=True):
@@ -147,8 +277,22 @@ class BlockLine(msgspec.Struct, frozen=True):
 
     section: str
     text: str
-    source: str  # a note's id, a session, a command, a folder
+    source: str  # a note's id, a session, run:COMMAND, file:FOLDER
     why: str
+    files: tuple[str, ...] = ()  # that it names, below the project's top
+
+
+class Injection(msgspec.Struct, frozen=True):
+    """What a session was told of earlier ones, and what it made of that."""
+
+    at: int  # ms
+    part: str  # start | threads
+    block: str  # of which text: the beginning of its hash
+    tokens: int  # about
+    sources: tuple[str, ...] = ()  # as in a BlockLine
+    files: tuple[str, ...] = ()  # that it named, below the project's top
+    files_used: tuple[str, ...] = ()  # those of them that the session then read or wrote
+    fetched: tuple[str, ...] = ()  # those of the sources that it then asked Whyfor about
 
 
 class MemoryBlock(msgspec.Struct, frozen=True):
@@ -159,3 +303,56 @@ class MemoryBlock(msgspec.Struct, frozen=True):
     budget: int
     lines: tuple[BlockLine, ...]
     left_out: dict[str, int]  # lines that did not fit, by section
+    files: tuple[str, ...] = ()  # that its lines name
+
+
+def cut_title(text: str) -> str:
+    """Return a text short enough for a title."""
+    return text if len(text) <= TITLE_MAX else text[: TITLE_MAX - 1].rstrip() + "…"
+
+
+def statement_id(said: NoteStatement) -> tuple[str, int, str]:
+    """Return what tells a statement from all others."""
+    return said.key, said.at, said.action
+
+
+def apply_statements(note: Observation | None, said: Iterable[NoteStatement]) -> Observation | None:
+    """Return a note as it is after what was said of it, in order; None if there is none or it was
+    forgotten."""
+    for statement in said:
+        note = _applied(note, statement)
+    return note
+
+
+def _applied(note: Observation | None, said: NoteStatement) -> Observation | None:
+    if said.action == "forget":
+        return None
+    if said.action == "asked":
+        return note
+    if said.action == "write":
+        return _written(note, said)
+    if note is None:
+        return None
+    if said.action == "wrong":
+        return msgspec.structs.replace(note, state="refuted", pinned=False)
+    return msgspec.structs.replace(note, pinned=said.action == "pin")
+
+
+def _written(note: Observation | None, said: NoteStatement) -> Observation:
+    first_line = said.text.strip().partition("\n")[0]
+    return Observation(
+        key=said.key,
+        type=said.type,
+        state="stated",
+        title=cut_title(first_line),
+        turn=said.turn,
+        at=said.at if note is None else note.at,
+        narrative=said.text,
+        files_written=said.files,
+        commit=said.commit,
+        anchors=said.files,
+        evidence=said.evidence if note is None else note.evidence,
+        by=said.by,
+        pinned=note is not None and note.pinned,
+        replaces=said.replaces,
+    )

@@ -13,6 +13,7 @@ three bytes, `�ef�bf�bd`.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -21,6 +22,7 @@ _LITERAL = re.compile("\ufffd(?=[89a-f][0-9a-f])")
 _LITERAL_BYTES = "\ufffdef\ufffdbf\ufffdbd"
 _ESCAPED = re.compile("\ufffd([89a-f][0-9a-f])")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_DRIVE = re.compile(r"[A-Za-z]:(?=[\\/]|$)")
 
 
 def to_text(path: str | PathLike[str]) -> str:
@@ -56,6 +58,43 @@ def below(path: str, folder: str) -> bool:
     """Return whether a path is the folder or inside it; a trailing slash does not matter."""
     path, folder = path.replace("\\", "/").rstrip("/"), folder.replace("\\", "/").rstrip("/")
     return path == folder or path.startswith(folder + "/")
+
+
+def is_whole_path(text: str) -> bool:
+    """Return whether a text is a path from the top, of any system."""
+    return text.startswith(("/", "\\\\")) or _DRIVE.match(text) is not None
+
+
+def path_within(path: str, folder: str | None) -> str:
+    """Return a path as one would say it in a folder, with slashes; unchanged if it is not below
+    it."""
+    short = shorten_paths(path, folder)
+    is_windows = folder is not None and _DRIVE.match(folder) is not None
+    return short.replace("\\", "/") if short != path and is_windows else short
+
+
+def shorten_paths(text: str, folder: str | None) -> str:
+    """Return a text, such as a command, in which what is below a folder is relative to it."""
+    stem = _stem(folder) if folder else None
+    return stem.sub("", text) if stem else text
+
+
+@lru_cache(256)
+def _stem(folder: str) -> re.Pattern[str] | None:
+    """Return what finds a folder before what is in it: on Windows with slashes of both kinds, in
+    any case, and as a Unix shell writes the drive (/c/Users). None for the top of a disk."""
+    drive = _DRIVE.match(folder)
+    names = [name for name in re.split(r"[\\/]" if drive else "/", folder) if name]
+    if drive:
+        names = names[1:]
+    if not names:
+        return None
+    before, slash, flags = "", "/", re.NOFLAG
+    if drive:
+        letter = folder[0]
+        before, slash, flags = rf"(?:{letter}:|(?:/mnt)?/{letter})", r"[\\/]+", re.IGNORECASE
+    whole = slash + slash.join(map(re.escape, names)) + slash
+    return re.compile(rf"(?<![\w.\\/-]){before}{whole}", flags)
 
 
 def _shown(found: re.Match[str]) -> str:

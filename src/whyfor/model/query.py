@@ -9,7 +9,6 @@ import msgspec
 from whyfor.model.sessions import Session
 
 FIELDS = ("prompts", "answers", "thinking", "tools")
-SESSION_SORTS = ("last", "started", "tokens")  # last activity, beginning, all tokens used
 _WORD = re.compile(r"[^\W_]+")
 _HYPHENATED = re.compile(r"[^\W\d_]{2,}(?:-[^\W\d_]{2,})+[^\w\s]*")
 
@@ -82,6 +81,14 @@ class Match(msgspec.Struct, frozen=True):
     score: float
 
 
+class CardMatch(msgspec.Struct, frozen=True):
+    """A session whose card matches, with its rank (higher is better)."""
+
+    session: int
+    score: float
+    started_at: int | None
+
+
 class TurnMatch(msgspec.Struct, frozen=True):
     """A piece of a turn that matches, unranked."""
 
@@ -114,6 +121,15 @@ class FoundPassage(msgspec.Struct, frozen=True):
     named: bool = False  # found in the session's title, which the agent wrote
 
 
+class FoundNote(msgspec.Struct, frozen=True):
+    """A note of a session that has the words of a query."""
+
+    key: str
+    type: str
+    state: str
+    title: str
+
+
 class Hit(msgspec.Struct, frozen=True):
     """A session that was found, with what its subagents did and what its copies repeat."""
 
@@ -122,6 +138,7 @@ class Hit(msgspec.Struct, frozen=True):
     copies: list[str]  # the other sessions of its thread, as agent:id
     folded: str  # the same for people: resumed twice, forked once
     score: float
+    notes: list[FoundNote] = []  # that were made in it and have the words
 
     @property
     def best(self) -> FoundPassage:

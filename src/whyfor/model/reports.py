@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from whyfor.model.events import StoredEvent
+from whyfor.model.memory import Injection
 from whyfor.model.sessions import Project, Session, Tokens
 from whyfor.model.stories import CommitStory, StoryLine
 from whyfor.model.turns import Turn
@@ -93,3 +94,4 @@ class Conversation(msgspec.Struct, frozen=True):
     turns: list[Turn]
     abandoned: set[int]
     children: list[Session]
+    told: list[Injection] = []  # of earlier sessions, by Whyfor

@@ -47,6 +47,7 @@ class Session(msgspec.Struct, frozen=True):
     copy_kind: str | None = None  # restored | forked | resumed (in a file of its own)
     own_from: int = 1  # the first event of its own; prompts, messages, … count from there
     original: str | None = None  # agent:id of the first session of its thread, if it is a copy
+    title_source: str | None = None  # person | plan | agent | request | template | commit | work
 
     @property
     def name(self) -> str:
@@ -99,6 +100,11 @@ class SessionBrief(msgspec.Struct, frozen=True):
     branch: str | None
     title: str | None
     own_from: int
+
+    @property
+    def worked(self) -> bool:
+        """Whether something happened in it: in a restored copy that nobody opened nothing did."""
+        return self.own_from == 1 or self.own_from <= self.last_seq
 
 
 class SessionCopy(msgspec.Struct, frozen=True):

@@ -39,10 +39,10 @@ class SessionCounts(msgspec.Struct, frozen=True):
     project: str | None
     each: int
     sessions: int
-    recent: int  # of these: with something said since a moment
+    recent: int  # those of them active since a given time
     subagents: int
     turns: int
-    unknown: int  # turns of sessions whose tokens nobody wrote down
+    unknown: int  # turns of sessions whose tokens were not recorded
     tokens: Tokens
 
 

@@ -17,7 +17,7 @@ class PendingApproval(msgspec.Struct, frozen=True):
     path: str | None = None
     call: str | None = None
     subagent: str | None = None  # who asks, if it is not the session itself
-    cut: bool = False  # there is more of the action than is kept
+    cut: bool = False  # the action is longer than what is stored
     certain: bool = True  # False: several calls could be meant
 
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
-from whyfor.model.memory import MemoryBlock, SessionSummary, StoredObservation
+from whyfor.model.memory import (
+    MemoryBlock,
+    ModelRound,
+    NoteStatement,
+    SessionSummary,
+    StoredObservation,
+)
 from whyfor.model.times import to_iso
 
 
@@ -15,6 +23,15 @@ class WireQuote(msgspec.Struct, frozen=True):
     start: int
     end: int
     text: str
+
+
+class WireStanding(msgspec.Struct, frozen=True):
+    """Whether a note still holds, as far as git and later notes tell now; empty where nobody
+    asked."""
+
+    changed: list[str]
+    elsewhere: bool
+    gone: str
 
 
 class WireNote(msgspec.Struct, frozen=True):
@@ -35,6 +52,22 @@ class WireNote(msgspec.Struct, frozen=True):
     turn: int
     project: str | None
     branch: str | None
+    concepts: list[str]
+    commit: str | None
+    anchors: list[str]
+    pinned: bool
+    replaces: str | None
+    superseded_by: str | None
+    standing: WireStanding
+
+
+class WireFormerNote(msgspec.Struct, frozen=True):
+    """What a person or an agent said about a note: write, pin, unpin, wrong."""
+
+    at: str | None
+    by: str
+    action: str
+    text: str
 
 
 class WireSessionSummary(msgspec.Struct, frozen=True):
@@ -48,6 +81,7 @@ class WireSessionSummary(msgspec.Struct, frozen=True):
 class WireNoteDetail(msgspec.Struct, frozen=True):
     note: WireNote
     session_summary: WireSessionSummary | None
+    said: list[WireFormerNote] = []
 
 
 class WireBlockLine(msgspec.Struct, frozen=True):
@@ -63,6 +97,29 @@ class WireMemoryBlock(msgspec.Struct, frozen=True):
     budget: int
     lines: list[WireBlockLine]
     left_out: dict[str, int]
+
+
+class WireModelCall(msgspec.Struct, frozen=True):
+    """What came of asking a model about a session; the outcome is `ok`, or why there is none."""
+
+    session: str
+    model: str
+    sent: int
+    received: int
+    cost: float | None
+    kept: int
+    rejected: int
+    outcome: str
+
+
+class WireModelRound(msgspec.Struct, frozen=True):
+    asked: list[WireModelCall]
+    stopped: str | None
+
+
+def wire_model_round(done: ModelRound) -> WireModelRound:
+    asked = [WireModelCall(each.name, *msgspec.structs.astuple(each.call)) for each in done.asked]
+    return WireModelRound(asked, done.stopped)
 
 
 def wire_memory_block(block: MemoryBlock) -> WireMemoryBlock:
@@ -89,6 +146,23 @@ def wire_memory_note(stored: StoredObservation) -> WireNote:
         turn=note.turn,
         project=stored.project,
         branch=stored.branch,
+        concepts=list(note.concepts),
+        commit=note.commit,
+        anchors=list(note.anchors),
+        pinned=note.pinned,
+        replaces=note.replaces,
+        superseded_by=stored.superseded_by,
+        standing=msgspec.convert(stored.standing, WireStanding, from_attributes=True),
+    )
+
+
+def wire_note_detail(
+    note: StoredObservation, summary: SessionSummary | None, said: Iterable[NoteStatement]
+) -> WireNoteDetail:
+    return WireNoteDetail(
+        wire_memory_note(note),
+        wire_session_summary(summary) if summary else None,
+        [WireFormerNote(to_iso(each.at), each.by, each.action, each.text) for each in said],
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from whyfor.model.events import StoredEvent
+from whyfor.model.memory import Injection
 from whyfor.model.query import FoundPassage, Hit
 from whyfor.model.reports import (
     Conversation,
@@ -46,6 +47,7 @@ class WireSession(msgspec.Struct, frozen=True):
     copy_kind: str | None
     own_from: int
     original: str | None
+    title_source: str | None
 
 
 class WireEvent(msgspec.Struct, frozen=True):
@@ -102,6 +104,19 @@ class WireSummary(msgspec.Struct, frozen=True):
     prompt: str
 
 
+class WireInjection(msgspec.Struct, frozen=True):
+    """What Whyfor told a session of earlier ones, and what the session used of it."""
+
+    at: str
+    part: str
+    block: str
+    tokens: int
+    sources: tuple[str, ...]
+    files: tuple[str, ...]
+    files_used: tuple[str, ...]
+    fetched: tuple[str, ...]
+
+
 class WireTranscript(msgspec.Struct, frozen=True):
     """A whole session."""
 
@@ -109,6 +124,7 @@ class WireTranscript(msgspec.Struct, frozen=True):
     subagents: list[str]
     abandoned_turns: list[int]
     events: list[WireEvent]
+    told: list[WireInjection]
 
 
 class WireTurns(msgspec.Struct, frozen=True):
@@ -118,6 +134,7 @@ class WireTurns(msgspec.Struct, frozen=True):
     subagents: list[str]
     abandoned_turns: list[int]
     turns: list[WireTurn]
+    told: list[WireInjection]
 
 
 class WirePassage(msgspec.Struct, frozen=True):
@@ -128,6 +145,13 @@ class WirePassage(msgspec.Struct, frozen=True):
     created_at: str | None
     snippet: str
     marks: list[tuple[int, int]]  # where in the snippet the words stand
+
+
+class WireFoundNote(msgspec.Struct, frozen=True):
+    id: str
+    type: str
+    state: str
+    title: str
 
 
 class WireHit(msgspec.Struct, frozen=True):
@@ -144,6 +168,7 @@ class WireHit(msgspec.Struct, frozen=True):
     found_in: str  # the session that seq and turn are of: this one, a subagent's, or a copy
     copies: list[str]  # the session's copies, or what it is a copy of, as agent:id
     passages: list[WirePassage]
+    notes: list[WireFoundNote]  # made in the session, with the words
 
 
 class WireMarkedHit(WireHit, frozen=True):
@@ -175,12 +200,17 @@ def _request(found: ApprovalRequest) -> WireRequest:
     return copy_fields(WireRequest, found)
 
 
+def wire_injection(told: Injection) -> WireInjection:
+    return copy_fields(WireInjection, told)
+
+
 def wire_transcript(found: Conversation) -> WireTranscript:
     return WireTranscript(
         wire_session(found.session),
         [child.session_id for child in found.children],
         sorted(found.abandoned),
         [wire_event(each) for each in found.events],
+        [wire_injection(each) for each in found.told],
     )
 
 
@@ -190,6 +220,7 @@ def wire_turns(found: Conversation) -> WireTurns:
         [child.session_id for child in found.children],
         sorted(found.abandoned),
         [wire_turn(each) for each in found.turns],
+        [wire_injection(each) for each in found.told],
     )
 
 
@@ -208,6 +239,7 @@ def _hit_fields(found: Hit) -> dict[str, Any]:
         "found_in": found.best.session.session_id,
         "copies": found.copies,
         "passages": [_passage(each) for each in found.passages],
+        "notes": [copy_fields(WireFoundNote, each, id=each.key) for each in found.notes],
     }
 
 
