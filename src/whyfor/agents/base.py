@@ -10,16 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 import msgspec
 
 from whyfor.agents.facts import AgentFacts
-from whyfor.model.findings import (
-    TITLE_AGENT,
-    TITLE_DERIVED,
-    TITLE_PERSON,
-    TITLE_PROMPT,
-    Bucket,
-    Record,
-    Sink,
-)
+from whyfor.model.findings import Bucket, Record, Sink
 from whyfor.model.flat import flatten
+from whyfor.model.titles import TITLE_AGENT, TITLE_DERIVED, TITLE_PERSON, TITLE_PROMPT
 
 if TYPE_CHECKING:
     from whyfor.agents.conversation import SessionWriter
@@ -59,14 +52,14 @@ __all__ = [
 
 MAX_DECODED = 32 << 20
 """Largest line that is decoded, in bytes. Real ones, pictures included, are a few MB."""
-LARGE = 1 << 20  # bytes below which memory is not asked for
-# bytes of memory for one of JSON: a character may take four, beside the text it stands in
+LARGE = 1 << 20  # bytes below which memory is not checked
+# bytes of memory per byte of JSON: a character may take four, besides the text itself
 _PER_BYTE = 5
 _PER_VALUE = 80  # and for each value
 _MAX_VALUES = 6_000_000  # in one line or document, half a GB of them; real ones have some thousands
 
 Framing = Literal["lines", "document", "blob", "rows"]
-OnError = Callable[[OSError], None]  # told of each folder that cannot be listed
+OnError = Callable[[OSError], None]  # called for each directory that cannot be listed
 
 
 class SourceShape(msgspec.Struct, frozen=True):
@@ -75,9 +68,9 @@ class SourceShape(msgspec.Struct, frozen=True):
     framing: Framing
     session_id: str
     parent: str | None = None  # the session this one is a subagent of
-    # what it adds to a session, if it is not a transcript: `result`, `meta`
+    # the kind of file beside a transcript: `result`, `meta`; None for a transcript
     sidecar: str | None = None
-    cwd: str | None = None  # for agents whose records do not say it
+    cwd: str | None = None  # for agents whose records do not contain it
 
 
 class Rows(msgspec.Struct, frozen=True):
@@ -96,13 +89,13 @@ class RecordStamp(msgspec.Struct):
     whether it is stored. Times are in ms; None means the record does not say."""
 
     at: int | None = None  # when it was written
-    since: int | None = None  # when what it tells began: mostly the same
+    since: int | None = None  # when what it describes began; usually the same
     until: int | None = None  # when it was last changed, if it says both
     cwd: str | None = None
     session_id: str | None = None
-    retells: bool = False  # a summary, a title, a history written anew: of records long before it
-    name: str = ""  # its own id
-    is_link: bool = False  # records after it name it as the one before them
+    retells: bool = False  # it repeats earlier records: a summary, a title, a rewritten history
+    name: str = ""  # its id
+    is_link: bool = False  # later records name it as their parent
 
 
 class RecordReader(Protocol):
@@ -122,7 +115,7 @@ class RegisteredProcess(NamedTuple):
     cwd: str
     pid: int
     start: int  # clock ticks since boot; 0 where it does not say
-    status: str  # in the agent's word; empty in its first moments
+    status: str  # as the agent calls it; empty at first
     waiting_for: str
     at: int  # ms, when the status began
 

@@ -13,7 +13,7 @@ from whyfor.agents.facts import MARKER
 from whyfor.model.events import StoredEvent
 from whyfor.model.findings import Record
 
-RESULT_MAX = 8000  # characters of a tool's result that another agent is told
+RESULT_MAX = 8000  # characters of a tool's result that another agent gets
 
 
 class SpokenLine(msgspec.Struct, frozen=True):

@@ -32,6 +32,7 @@ class HookEvent(msgspec.Struct, frozen=True):
     event: str
     matcher: str | None = None
     annotate: bool = False  # the hook may answer here, if annotation is wanted
+    remember: bool = False  # and here, if the session is to be told what earlier ones found
 
 
 class Hookable(msgspec.Struct, frozen=True):
@@ -69,6 +70,27 @@ class Hookable(msgspec.Struct, frozen=True):
     """And one below a project."""
 
 
+class ServerPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an agent lists its MCP servers."""
+
+    agent: str
+    title: str
+    folder: Callable[[Path, Mapping[str, str]], Path]
+    """From the user's home and the environment."""
+    files: tuple[str, ...]
+    """Below that folder: those it reads, the usual one first."""
+    table: str = "mcpServers"
+    entry: Callable[[list[str], dict[str, str]], dict[str, Any]]
+    """One server, from its command and its variables."""
+    toml: bool = False
+
+
+def plain_server(command: list[str], env: dict[str, str]) -> dict[str, Any]:
+    """Return a server as most agents write it."""
+    made: dict[str, Any] = {"command": command[0], "args": command[1:]}
+    return {**made, "env": env} if env else made
+
+
 class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     mark: str  # two letters
     colour: str  # of its mark in a terminal
@@ -90,6 +112,7 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Set where it kills what a command leaves running, so that our git hooks wait."""
 
     hooks: Hookable | None = None
+    servers: ServerPlace | None = None
     hook_events: Mapping[str, str] = {}
     """What its hooks say of a session's status, by the event's name."""
     notices: Mapping[str, str] = {}
@@ -117,6 +140,10 @@ def kinds(**names: str) -> dict[str, ToolKind]:
     return {name: kind for kind, each in names.items() for name in each.split()}  # type: ignore[misc]
 
 
+def session_start(name: str) -> HookEvent:
+    return HookEvent(name, remember=True)
+
+
 def hook_events(names: str) -> tuple[HookEvent, ...]:
     return tuple(HookEvent(name) for name in names.split())
 
@@ -127,4 +154,4 @@ def folder_from(variable: str, name: str) -> Callable[[Path, Mapping[str, str]],
     return lambda home, env: Path(env[variable]) if env.get(variable) else home / name
 
 
-MARKER = "[Whyfor: "  # how a line begins that a restored session has in it and nobody typed
+MARKER = "[Whyfor: "  # how lines begin that a restore added to a session

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
-from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from whyfor.agents import AGENTS
 from whyfor.agents.facts import Hookable, HookEvent
+from whyfor.agents.settings_file import Unmergeable as Unmergeable
+from whyfor.agents.settings_file import parse_agent_settings, written_settings
 from whyfor.model import former_name
 
 MARK = "# whyfor"  # the end of a command of ours, and of no other
@@ -30,10 +29,6 @@ def is_present(agent: Hookable, home: Path, env: Mapping[str, str]) -> bool:
     return shutil.which(agent.program, path=env.get("PATH", "")) is not None
 
 
-class Unmergeable(ValueError):
-    """The file contains something that rewriting would change, so it is not touched."""
-
-
 def merge(content: bytes, agent: Hookable, command: Callable[[HookEvent], str]) -> bytes:
     """Return the settings with one entry of ours per event: in the place of an earlier one, else
     after all others."""
@@ -45,7 +40,7 @@ def merge(content: bytes, agent: Hookable, command: Callable[[HookEvent], str]) 
         entries.insert(places.get(on.event, len(entries)), _entry(agent, on, command(on)))
     for event in [event for event in places if not hooks[event]]:
         del hooks[event]
-    return content if data == _parse(content, agent) else _written(data, content)
+    return content if data == _parse(content, agent) else written_settings(data, content)
 
 
 def remove(content: bytes, agent: Hookable) -> bytes:
@@ -57,7 +52,7 @@ def remove(content: bytes, agent: Hookable) -> bytes:
         del hooks[event]
     if places and not hooks:
         del data["hooks"]
-    return _written(data, content) if places else content
+    return written_settings(data, content) if places else content
 
 
 def commands(content: bytes, agent: Hookable) -> dict[str, str]:
@@ -142,58 +137,9 @@ def _command(handler: Any) -> str:
 
 
 def _parse(content: bytes, agent: Hookable) -> dict[str, Any]:
-    try:
-        text = content.decode("utf-8-sig")
-        if not text.strip():
-            return dict(agent.empty)
-        data = json.loads(
-            text,
-            object_pairs_hook=_once,
-            parse_float=_float,
-            parse_int=_int,
-            parse_constant=lambda _: _int(""),
-        )
-    except RecursionError:
-        raise Unmergeable("it is nested too deep") from None
-    except UnicodeDecodeError:
-        raise Unmergeable("it is not valid UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise Unmergeable(f"it is not valid JSON (line {error.lineno}: {error.msg})") from None
-    if not isinstance(data, dict) or not isinstance(data.get("hooks", {}), dict):
+    data = parse_agent_settings(content, agent.empty)
+    if not isinstance(data.get("hooks", {}), dict):
         raise Unmergeable("its hooks are not an object")
     if not all(isinstance(data.get("hooks", {}).get(on.event, []), list) for on in agent.events):
         raise Unmergeable("its hooks are not lists")
     return data
-
-
-def _float(digits: str) -> float:
-    if repr(float(digits)) != digits:
-        raise Unmergeable(f"the number {digits} would be written differently")
-    return float(digits)
-
-
-def _int(digits: str) -> int:
-    if len(digits) > 1000 or not digits or str(int(digits)) != digits:
-        raise Unmergeable(f"the number {digits[:20]} would be written differently")
-    return int(digits)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise Unmergeable("it has the same key twice")
-    return made
-
-
-def _written(data: dict[str, Any], like: bytes) -> bytes:
-    """Return the value as JSON, indented like the text it replaces."""
-    former = like.decode("utf-8-sig")
-    indent = re.search(r"^\s*\{[ \t]*\r?\n([ \t]+)\"", former)
-    try:
-        made = json.dumps(data, indent=indent[1] if indent else 2, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise Unmergeable("it has half a character, which cannot be written") from None
-    if b"\r\n" in like:
-        made = made.replace(b"\n", b"\r\n")
-    end = former[len(former.rstrip()) :].encode() if former.strip() else b"\n"
-    return like[: 3 * like.startswith(BOM_UTF8)] + made + end

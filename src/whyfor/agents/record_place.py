@@ -10,6 +10,9 @@ from whyfor.agents.base import as_dict, as_list, flatten, get_str
 from whyfor.model.events import Event, Touch
 from whyfor.model.findings import Bucket, Record
 from whyfor.model.ids import fold
+from whyfor.model.memory_fence import without_memory
+
+_TOOLS = ("tool.call", "tool.result")
 
 
 class RecordPlace:
@@ -30,7 +33,10 @@ class RecordPlace:
         name: str | None = None,
         data: Record | None = None,
     ) -> None:
-        """Add an event; an empty name or no data is stored as None."""
+        """Add an event; an empty name or no data is stored as None. What Whyfor told the session is
+        left out."""
+        if kind not in _TOOLS:
+            text = without_memory(text)
         self.bucket.events.append(
             Event(kind, key, self.when, actor, text, name or None, data or None)
         )

@@ -22,6 +22,7 @@ _FOREIGN = kinds(
     plan="plan",
     todo="todo",
 )
+_BACKGROUND = ("Command running in background", "Process running with session ID")
 _FOREIGN_ARGUMENTS = ArgumentNames(
     path=("relative_path", "target_file"),
     folder=("cwd",),
@@ -72,6 +73,12 @@ def command_of(given: Any) -> str:
         parts = [str(part) for part in given]
         return parts[-1] if len(parts) == 3 and parts[1] in ("-c", "-lc") else " ".join(parts)
     return given if isinstance(given, str) else ""
+
+
+def is_in_background(given: Any, result: str) -> bool:
+    """Return whether a command went on when its call returned: how it ended is not known."""
+    asked = isinstance(given, dict) and given.get("run_in_background") is True
+    return asked or result.startswith(_BACKGROUND)
 
 
 def hook_kind(event: str, agent: str = "") -> str | None:

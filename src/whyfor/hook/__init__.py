@@ -11,5 +11,7 @@ FILES = (
     "exclusions.py",
     "launcher.py",
     "note_request.py",
+    "block_name.py",
+    "memory_block.py",
     "announce.py",
 )

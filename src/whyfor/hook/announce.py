@@ -60,6 +60,7 @@ def main(argv: list[bytes]) -> None:
     payload = received(folder, given)
     probe = b"WHYFOR_PROBE" in posix.environ
     heard = probe or not is_unwanted(folder, given[b"agent"], payload)
+    told = remembered(folder, given, payload) if heard and not probe else b""
     if heard:
         for name in RETOLD.get(event, ()):
             payload = [emptied(b"".join(payload), name)]
@@ -68,8 +69,24 @@ def main(argv: list[bytes]) -> None:
         return  # only asked whether we are there
     if event == b"SessionStart" and given[b"agent"] == b"claude":
         export_session(b"".join(payload))
+    if told:
+        posix.write(1, told)
     if heard:
         follow(folder, given, payload)
+
+
+def remembered(folder: bytes, given: dict[bytes, bytes], payload: list[bytes]) -> bytes:
+    """Return what this session is to be told of earlier ones, for agents whose hook says
+    `--remember`."""
+    if b"remember" not in given:
+        return b""
+    try:
+        import memory_block  # type: ignore[import-not-found]  # here: few events need it
+
+        told: bytes = memory_block.answer(folder, given, b"".join(payload))
+    except Exception:  # noqa: BLE001 - the event is written down all the same
+        return b""
+    return told
 
 
 def received(folder: bytes, given: dict[bytes, bytes]) -> list[bytes]:
@@ -113,7 +130,7 @@ def arguments(argv: list[bytes]) -> dict[bytes, bytes]:
     for word in words:
         if word in (b"--agent", b"--sha", b"--chain"):
             given[word[2:]] = next(words, b"")
-        elif word in (b"--annotate", b"--rebasing"):
+        elif word in (b"--annotate", b"--rebasing", b"--remember"):
             given[word[2:]] = b"true"
         elif not given[b"event"]:
             given[b"event"] = word
@@ -229,6 +246,8 @@ def header(given: dict[bytes, bytes]) -> bytes:
     for name in (b"rebasing", b"incomplete"):
         if name in given:
             fields.append(b'"%s":true' % name)
+    if b"memory" in given:
+        fields.append(b'"memory":' + given[b"memory"])
     return b",".join(fields) + b"}"
 
 

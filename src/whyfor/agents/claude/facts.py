@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 from whyfor.agents.facts import (
     HOOK_SECONDS,
     AgentFacts,
     ArgumentNames,
     Hookable,
     HookEvent,
+    ServerPlace,
     folder_from,
     hook_events,
     kinds,
+    plain_server,
+    session_start,
     split_words,
 )
 
@@ -24,7 +30,8 @@ HOOKS = Hookable(
     file="settings.json",
     local=".claude/settings.local.json",
     events=(
-        *hook_events("SessionStart UserPromptSubmit"),
+        session_start("SessionStart"),
+        *hook_events("UserPromptSubmit"),
         HookEvent("PostToolUse", "Bash|AskUserQuestion|Task|Agent", annotate=True),
         *hook_events(
             "PermissionRequest Notification Stop StopFailure SubagentStop PreCompact SessionEnd"
@@ -33,6 +40,20 @@ HOOKS = Hookable(
     limit={"timeout": HOOK_SECONDS},
     off=("disableAllHooks", True),
     skills="skills",
+)
+
+
+def _state_folder(home: Path, env: Mapping[str, str]) -> Path:
+    """Return where its state is, servers of the user among it."""
+    return Path(env["CLAUDE_CONFIG_DIR"]) if env.get("CLAUDE_CONFIG_DIR") else home
+
+
+SERVERS = ServerPlace(
+    agent="claude",
+    title="Claude Code",
+    folder=_state_folder,
+    files=(".claude.json",),
+    entry=lambda command, env: {"type": "stdio", **plain_server(command, env)},
 )
 FACTS = AgentFacts(
     mark="Cc",
@@ -70,6 +91,7 @@ FACTS = AgentFacts(
     session_variables=("CLAUDE_CODE_SESSION_ID",),
     presence_variables=("CLAUDECODE",),
     hooks=HOOKS,
+    servers=SERVERS,
     hook_events={
         "SessionStart": "started",
         "UserPromptSubmit": "prompt",

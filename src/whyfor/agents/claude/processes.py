@@ -63,7 +63,7 @@ def _folder(home: Path, env: Mapping[str, str]) -> Path:
 def _registered(path: Path) -> RegisteredProcess | None:
     try:
         if not path.is_file():
-            return None  # whoever opens a pipe waits for its other end
+            return None  # opening a pipe would block
         told = as_dict(msgspec.json.decode(path.read_bytes()))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None

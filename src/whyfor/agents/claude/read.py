@@ -11,11 +11,12 @@ from whyfor.agents.claude.places import subagent_id
 from whyfor.agents.facts import MARKER
 from whyfor.agents.record_place import RecordPlace, remember
 from whyfor.model.events import Usage
-from whyfor.model.findings import TITLE_AGENT, TITLE_PERSON, Bucket, Record, Sink
+from whyfor.model.findings import Bucket, Record, Sink
 from whyfor.model.ids import fold, fold_bytes
 from whyfor.model.times import parse_iso
+from whyfor.model.titles import TITLE_AGENT, TITLE_PERSON
 
-# Text of a user line that a program wrote, not a person.
+# How user text begins that the program wrote, not a person.
 NOT_TYPED = (
     "<command-name>",
     "<command-message>",
@@ -38,7 +39,7 @@ WRITERS = {
     "MultiEdit": "file_path",
     "NotebookEdit": "notebook_path",
 }
-# Known lines that carry nothing of the conversation: state of the program, re-appended metadata.
+# Known lines without conversation: state of the program, repeated metadata.
 SILENT = frozenset(
     """
     tag agent-color agent-setting mode permission-mode isolation-latch relocated worktree-state
@@ -51,7 +52,7 @@ SILENT = frozenset(
 _COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.S)
 _ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.S)
 _TAGGED = re.compile(r"<(bash-input|bash-stdout|bash-stderr)>(.*?)</\1>", re.S)
-_PENDING_MAX = 500  # tool calls without a result that are remembered; older ones are never answered
+_PENDING_MAX = 500  # tool calls without a result that are remembered; older ones get none
 _SIDE_MAX = 4000
 
 
@@ -122,7 +123,7 @@ class TranscriptReader:
             bucket.mark_copied()
         events = bucket.events
         if isinstance(uuid, str) and not (events and (events[-1].data or {}).get("uuid") == uuid):
-            # A node of the tree that says nothing: its children hang on its parent.
+            # A line without events: its children get its parent.
             remember(self.through, uuid, self._parent(record), _SIDE_MAX)
 
     def _parent(self, record: Record) -> str | None:
@@ -440,8 +441,7 @@ class TranscriptReader:
         """Add a legacy title. It names a message that is usually in another session's file."""
         leaf, text = record.get("leafUuid"), record.get("summary")
         if isinstance(leaf, str) and isinstance(text, str) and text.strip():
-            # What kind of line the leaf is stands there, not here: an answer, a prompt or a system
-            # line.
+            # The leaf may be an answer, a prompt or a system line; only its own file says which.
             keys = (fold(leaf, 0), fold(leaf, "said"), fold(leaf))
             bucket.leaf_titles += [(key, text.strip()) for key in keys]
 

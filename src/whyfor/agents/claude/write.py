@@ -34,7 +34,7 @@ class ClaudeWriter:
     def command(self, session_id: str) -> str:
         return f"claude --resume {session_id}"
 
-    # -- what stands in a line -------------------------------------------------------------------
+    # -- the content of a line -------------------------------------------------------------------
 
     def opens(self, record: Record) -> list[str]:
         if record.get("type") != "assistant" or record.get("isSidechain"):

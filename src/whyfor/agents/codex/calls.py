@@ -182,7 +182,7 @@ class Calls:
         kind, thread = item.get("kind"), item.get("agent_thread_id")
         name = get_str(item, "agent_path")
         if kind == "started" or item.get("tool") in ("spawn_agent", "spawnAgent"):
-            if ident not in self.known:  # else the call itself told
+            if ident not in self.known:  # else its call was read already
                 thread = thread or next(iter(get_list(item, "receiver_thread_ids")), None)
                 task = get_str(item, "prompt")
                 data = {"id": ident, "session": thread, "prompt": task}

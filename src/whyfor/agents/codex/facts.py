@@ -11,9 +11,12 @@ from whyfor.agents.facts import (
     ArgumentNames,
     Hookable,
     HookEvent,
+    ServerPlace,
     folder_from,
     hook_events,
     kinds,
+    plain_server,
+    session_start,
     split_words,
 )
 
@@ -51,7 +54,8 @@ HOOKS = Hookable(
     file="hooks.json",
     local=".codex/hooks.json",
     events=(
-        *hook_events("SessionStart UserPromptSubmit"),
+        session_start("SessionStart"),
+        *hook_events("UserPromptSubmit"),
         HookEvent("PostToolUse", "Bash", annotate=True),
         *hook_events("PermissionRequest Stop SubagentStop PreCompact SessionEnd"),
     ),
@@ -63,6 +67,14 @@ HOOKS = Hookable(
     ),
     untrusted=untrusted,
     trust="Start codex, type /hooks, and approve those of Whyfor.",
+)
+SERVERS = ServerPlace(
+    agent="codex",
+    title="Codex",
+    folder=HOOKS.folder,
+    files=("config.toml",),
+    entry=plain_server,
+    toml=True,
 )
 FACTS = AgentFacts(
     mark="Cx",
@@ -91,6 +103,7 @@ FACTS = AgentFacts(
     presence_variables=("CODEX_SANDBOX",),
     awaited_variable="CODEX_THREAD_ID",
     hooks=HOOKS,
+    servers=SERVERS,
     hook_events={
         "SessionStart": "started",
         "UserPromptSubmit": "prompt",

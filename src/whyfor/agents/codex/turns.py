@@ -5,8 +5,9 @@ from __future__ import annotations
 from whyfor.agents.base import as_dict, flatten, get_int, get_str
 from whyfor.agents.codex.record_place import RolloutPlace
 from whyfor.agents.record_place import known_values
-from whyfor.model.findings import TITLE_AGENT, Record
+from whyfor.model.findings import Record
 from whyfor.model.ids import fold
+from whyfor.model.titles import TITLE_AGENT
 
 
 class TurnTracker:
@@ -63,7 +64,7 @@ class TurnTracker:
         at.add("compaction", at.key(), "system", get_str(payload, "message"))
 
     def context_compacted(self, event: Record, at: RolloutPlace) -> None:
-        if not self.state.pop("compacted", False):  # the record with the summary stands before it
+        if not self.state.pop("compacted", False):  # the record with the summary came before
             at.add("compaction", at.key(event.get("id")), "system")
 
     def rolled_back(self, event: Record, at: RolloutPlace) -> None:

@@ -73,7 +73,7 @@ class TokenCounter:
         if not before and self.state.get("continues"):
             return
         missing = _difference(total, before or [0] * len(total), _figures(last))
-        # less than the response itself: the total began anew
+        # less than the response itself: the total was reset
         if any(missing) and min(missing) >= 0:
             self._count(fold("codex", "missing", owner, *total), _named(totals, missing), at)
 

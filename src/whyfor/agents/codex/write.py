@@ -43,7 +43,7 @@ class CodexWriter:
     def command(self, session_id: str) -> str:
         return f"codex resume {session_id}"
 
-    # -- what stands in a record -----------------------------------------------------------------
+    # -- the content of a record -----------------------------------------------------------------
 
     def opens(self, record: Record) -> list[str]:
         item = _item(record)
@@ -144,7 +144,7 @@ class CodexWriter:
     def beside(
         self, path: str, records: Sequence[Record] | None, session_id: str, place: NewSession
     ) -> NewFile | None:
-        return None  # a subagent's thread stands by itself; its report is in the conversation
+        return None  # a subagent's thread is independent; its report is in the conversation
 
 
 def _wrapped(record: Record) -> Record:

@@ -8,9 +8,12 @@ from whyfor.agents.facts import (
     ArgumentNames,
     Hookable,
     HookEvent,
+    ServerPlace,
     folder_from,
     hook_events,
     kinds,
+    plain_server,
+    session_start,
     split_words,
 )
 from whyfor.model import former_name
@@ -25,7 +28,8 @@ HOOKS = Hookable(
     file="hooks/whyfor.json",
     local=".github/hooks/whyfor.json",
     events=(
-        *hook_events("sessionStart userPromptSubmitted"),
+        session_start("sessionStart"),
+        *hook_events("userPromptSubmitted"),
         HookEvent("postToolUse", "bash"),
         *hook_events(
             "permissionRequest notification agentStop subagentStop errorOccurred preCompact "
@@ -38,6 +42,13 @@ HOOKS = Hookable(
     off=("disableAllHooks", True),
     former_file=former_name.COPILOT_FILE,
     former_local=f".github/{former_name.COPILOT_FILE}",
+)
+SERVERS = ServerPlace(
+    agent="copilot",
+    title="Copilot CLI",
+    folder=HOOKS.folder,
+    files=("mcp-config.json",),
+    entry=lambda command, env: {"type": "local", **plain_server(command, env), "tools": ["*"]},
 )
 FACTS = AgentFacts(
     mark="Cp",
@@ -66,6 +77,7 @@ FACTS = AgentFacts(
     folder_variables=("COPILOT_HOME",),
     session_variables=("COPILOT_SESSION_ID",),
     hooks=HOOKS,
+    servers=SERVERS,
     hook_events={
         "sessionStart": "started",
         "userPromptSubmitted": "prompt",

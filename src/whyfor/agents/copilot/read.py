@@ -19,12 +19,12 @@ from whyfor.agents.copilot.calls import decoded, touched_files
 from whyfor.agents.copilot.record_place import CopilotPlace
 from whyfor.agents.copilot.usage import RunUsage
 from whyfor.agents.record_place import known_values, remember
-from whyfor.model.findings import TITLE_AGENT, Bucket, Record, Sink
+from whyfor.model.findings import Bucket, Record, Sink
 from whyfor.model.ids import fold, fold_bytes
 from whyfor.model.times import parse_iso
+from whyfor.model.titles import TITLE_AGENT
 
-# Known events that carry nothing of the conversation: steps of a turn, state of the program,
-# progress.
+# Known events without conversation: steps of a turn, state of the program, progress.
 SILENT = frozenset(
     str.split(
         "assistant.turn_start assistant.turn_end assistant.intent assistant.idle assistant.usage "
@@ -278,7 +278,7 @@ class EventsReader:
             or get_str(result, "detailedContent")
         )
         known: Record = {"id": ident or None}
-        # it stands in the last tag, at the very end
+        # it is in the last tag, at the very end
         if found := re.match(_EXIT, text[text.rfind("<") :]):
             known["exit_code"] = int(found[1])
         if data.get("success") is False or error or known.get("exit_code"):
@@ -394,7 +394,7 @@ def _reference(part: Record, index: int) -> Record:
     return known_values(found)
 
 
-# What is read of each event that says something of the conversation.
+# The handlers of events with conversation.
 EVENTS: dict[str, Callable[[EventsReader, Record, CopilotPlace], None]] = {
     "session.start": EventsReader._session_start,
     "session.resume": EventsReader._session_resume,

@@ -11,8 +11,11 @@ from whyfor.agents.facts import (
     ArgumentNames,
     Hookable,
     HookEvent,
+    ServerPlace,
     hook_events,
     kinds,
+    plain_server,
+    session_start,
     split_words,
 )
 
@@ -32,13 +35,21 @@ HOOKS = Hookable(
     file="settings.json",
     local=".gemini/settings.json",
     events=(
-        *hook_events("SessionStart BeforeAgent AfterAgent"),
+        session_start("SessionStart"),
+        *hook_events("BeforeAgent AfterAgent"),
         HookEvent("AfterTool", SHELL, annotate=True),
         *hook_events("Notification SessionEnd"),
     ),
     limit={"timeout": HOOK_SECONDS * 1000},
     off=("hooksConfig.enabled", False),
     skills="skills",
+)
+SERVERS = ServerPlace(
+    agent="gemini",
+    title="Gemini CLI",
+    folder=own_folder,
+    files=("settings.json",),
+    entry=plain_server,
 )
 FACTS = AgentFacts(
     mark="Ge",
@@ -69,6 +80,7 @@ FACTS = AgentFacts(
     session_variables=("GEMINI_SESSION_ID",),
     presence_variables=("GEMINI_CLI",),
     hooks=HOOKS,
+    servers=SERVERS,
     hook_events={
         "SessionStart": "started",
         "BeforeAgent": "prompt",

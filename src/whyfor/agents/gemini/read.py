@@ -19,11 +19,13 @@ from whyfor.agents.base import (
 from whyfor.agents.facts import MARKER
 from whyfor.agents.record_place import RecordPlace, remember
 from whyfor.model.events import Usage
-from whyfor.model.findings import TITLE_AGENT, Bucket, Record, Sink
+from whyfor.model.findings import Bucket, Record, Sink
 from whyfor.model.ids import fold, fold_bytes
+from whyfor.model.memory_fence import without_memory
 from whyfor.model.times import parse_iso
+from whyfor.model.titles import TITLE_AGENT
 
-# What the program itself says in the user's name.
+# How text begins that the program puts into user messages.
 NOT_TYPED = (
     MARKER,
     "<hook_context>",
@@ -33,7 +35,7 @@ NOT_TYPED = (
 )
 # to a subagent that ran out of turns or time
 LAST_CHANCE = "You have one final chance to complete the task"
-# put into the model's mouth after a compression
+# an answer that the program adds after a compression
 ACKNOWLEDGED = "Got it. Thanks for the additional context!"
 # what `@file` in a prompt was expanded to follows it
 REFERENCED = "\n--- Content from referenced files ---"
@@ -47,7 +49,7 @@ SUBAGENT_TOOLS = (
     "cli_help",
     "generalist",
 )
-# Metadata that says nothing about the conversation, or is read elsewhere.
+# Metadata without conversation, or read elsewhere.
 METADATA = {
     "sessionId",
     "projectHash",
@@ -62,8 +64,9 @@ METADATA = {
 }
 _WORKSPACE = r"(?:Workspace Directories:\*\*|Current workspace directories:)\n\s*- (.+)"
 _WORKING_IN = r"currently working in the directory: (.+)"
+_HOOK_CONTEXT = re.compile(r"<hook_context>.*?</hook_context>", re.S)
 _EXIT = r"(?m)^Exit Code: (-?\d{1,9})$"
-# messages, texts and calls that are remembered, to know them again in a replayed history
+# messages, texts and calls that are remembered, to recognise them in a replayed history
 _SEEN_MAX = 8000
 
 
@@ -177,7 +180,7 @@ class SessionReader:
         for answer in answers:
             self._answer(answer, at)
         shown = _parts(message.get("displayContent")) or parts
-        text = _text(shown).split(REFERENCED, 1)[0]
+        text = _typed(_text(shown).split(REFERENCED, 1)[0])
         images = _images(parts)
         if answers or not (text.strip() or images):
             return
@@ -307,6 +310,13 @@ def _touch(name: str, given: Record, data: Record, key: int, at: RecordPlace) ->
     path = next(filter(None, map(as_str, names)), None)
     if path and (name in WRITERS or name in READERS):
         at.touch(key, [path], "write" if name in WRITERS else "read")
+
+
+def _typed(text: str) -> str:
+    """Return a prompt without what hooks added to it; a message that is nothing else stays."""
+    if "</hook_context>" not in text:
+        return text
+    return _HOOK_CONTEXT.sub("", text).strip() or without_memory(text)
 
 
 def _tokens(message: Record, parts: list[Record], text: str) -> Iterator[str]:

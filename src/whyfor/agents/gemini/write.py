@@ -26,7 +26,7 @@ class GeminiWriter:
     def command(self, session_id: str) -> str:
         return f"gemini --resume {session_id}"
 
-    # -- what stands in a record -----------------------------------------------------------------
+    # -- the content of a record -----------------------------------------------------------------
 
     def opens(self, record: Record) -> list[str]:
         return []  # a call and its result are one message
@@ -57,7 +57,7 @@ class GeminiWriter:
         """Replay the edit log: later versions replace earlier ones, a rewind deletes, a `$set`
         starts anew."""
         found: dict[str, Record] = {}
-        times: dict[str, object] = {}  # what is written anew has the time of its writing
+        times: dict[str, object] = {}  # a rewritten message has the time of the rewrite
         for record in records:
             anew = get_dict(record, "$set").get("messages")
             target = get_str(record, "$rewindTo")
@@ -79,9 +79,9 @@ class GeminiWriter:
             elif "type" in record:
                 times.setdefault(_ident(record), record.get("timestamp"))
                 found[_ident(record)] = record
-        answered = {
-            ident for message in found.values() for ident in _ids(message, "functionResponse")
-        }
+        answered: set[str] = set()
+        for message in found.values():
+            answered.update(_ids(message, "functionResponse"))
         kept = (_settled(message, answered) for message in found.values() if not _context(message))
         return [message for message in kept if message is not None]
 
@@ -105,7 +105,7 @@ class GeminiWriter:
         if place.origin:
             header["forkedFrom"] = place.origin
         # Tokens are counted where they were spent, in the session this is a copy of.
-        kept = [{k: v for k, v in record.items() if k != "tokens"} for record in records]
+        kept = [_without_tokens(record) for record in records]
         end: Record = {"$set": {"lastUpdated": header["lastUpdated"]}}
         return [header, *kept, {**end, "restoredFrom": place.copy_of}]
 
@@ -149,6 +149,10 @@ def _context(message: Record) -> bool:
     return message.get("type") == "user" and get_str(first, "text").startswith("<session_context>")
 
 
+def _without_tokens(record: Record) -> Record:
+    return {name: value for name, value in record.items() if name != "tokens"}
+
+
 def _ids(message: Record, name: str) -> set[str]:
     """Return the ids of the calls, or of the answers, in a message."""
     parts = [as_dict(part) for part in get_list(message, "content")]
@@ -184,7 +188,7 @@ def _registry(path: Path) -> Record:
     try:
         return as_dict(msgspec.json.decode(path.read_bytes()))
     except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
-        return {}  # a damaged one is begun anew by the agent, too
+        return {}  # the agent replaces a damaged one too
 
 
 def _slug(cwd: str, projects: dict[str, str], root: Path) -> str:

@@ -56,7 +56,7 @@ def _batches(db: Database, positions: Mapping[str, Record]) -> Iterator[Rows]:
                 done = batch.fill()
             except (apsw.Error, OSError):
                 raise
-            except Exception as error:  # noqa: BLE001 - told with the session it belongs to; the others are read
+            except Exception as error:  # noqa: BLE001 - reported with its session; the others are read
                 yield Rows(ident, parent, b"", position, error)
                 break
             finally:

@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
-from whyfor.agents.facts import AgentFacts, ArgumentNames, kinds, split_words
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from whyfor.agents.facts import AgentFacts, ArgumentNames, ServerPlace, kinds, split_words
 
 SUBAGENT, QUESTION = "task", "question"
+
+
+def _config_folder(home: Path, env: Mapping[str, str]) -> Path:
+    return Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "opencode"
+
+
+def _server(command: list[str], env: dict[str, str]) -> dict[str, Any]:
+    made = {"type": "local", "command": command, "enabled": True}
+    return {**made, "environment": env} if env else made
+
+
+SERVERS = ServerPlace(
+    agent="opencode",
+    title="OpenCode",
+    folder=_config_folder,
+    files=("opencode.json", "opencode.jsonc"),
+    table="mcp",
+    entry=_server,
+)
 FACTS = AgentFacts(
     mark="Oc",
     colour="#a19a3c",
@@ -33,6 +56,7 @@ FACTS = AgentFacts(
         patch=("patchText",),
     ),
     folder_variables=("XDG_DATA_HOME", "OPENCODE_DB"),
+    servers=SERVERS,
     presence_variables=("OPENCODE",),
     structure=frozenset(
         split_words(

@@ -18,9 +18,10 @@ from whyfor.agents.base import (
 )
 from whyfor.agents.record_place import RecordPlace, known_values, remember
 from whyfor.model.events import Usage
-from whyfor.model.findings import TITLE_AGENT, Bucket, Record, Sink
+from whyfor.model.findings import Bucket, Record, Sink
 from whyfor.model.ids import fold
 from whyfor.model.times import parse_iso
+from whyfor.model.titles import TITLE_AGENT
 
 WRITERS = ("edit", "write", "multiedit")
 SILENT_PARTS = ("step-start", "step-finish", "snapshot", "agent")
