@@ -9,11 +9,13 @@ import msgspec
 
 from whyfor.capture.compare import final_segments, segment_key
 from whyfor.capture.rebuild import final_sources
+from whyfor.model.memory import statement_id
 from whyfor.store.journal import (
     AliasEntry,
     CheckpointEntry,
     Entry,
     ForgottenEntry,
+    MemoryEntry,
     MergedEntry,
     MovedEntry,
     NoCheckpointEntry,
@@ -78,6 +80,8 @@ def _is_gone(entry: Entry, gone: set[str]) -> bool:
             return entry.commit in gone or f"{entry.agent}:{entry.session_id}" in gone
         case NoteEntry():
             return entry.commit in gone
+        case MemoryEntry():
+            return f"{entry.statement.agent}:{entry.statement.session_id}" in gone
         case CheckpointEntry():
             return entry.checkpoint.commit in gone
         case _:
@@ -240,6 +244,8 @@ def _subject(entry: Entry) -> Hashable:
             return "override", entry.commit, entry.agent, entry.session_id
         case NoteEntry():
             return "note", entry.commit, entry.at
+        case MemoryEntry():
+            return "memory", *statement_id(entry.statement)
         case PauseEntry():
             return "pause", entry.id
         case _:

@@ -22,7 +22,7 @@ PATIENCE = 3_600_000_000_000  # ns a file may take to write its first line
 
 
 class FoundFile(NamedTuple):
-    agent: Agent  # whose folder it lies in; what it really is shows when it is sniffed
+    agent: Agent  # whose folder it is in; sniffing shows what it really is
     path: Path
     given: bool = False  # named by a person: not knowing it is an error worth telling
 

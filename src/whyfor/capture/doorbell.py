@@ -13,7 +13,7 @@ from pathlib import Path
 
 FILE = "hook/bell"
 PENDING = "hook/pending"
-LEFT = b"bell"  # what a hook writes there that left its ingest to whoever serves
+LEFT = b"bell"  # what a hook writes there to leave its ingest to the running server
 _PIPES = hasattr(os, "mkfifo") and hasattr(select, "poll")
 
 

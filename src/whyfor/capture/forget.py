@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from whyfor.capture import spool
+from whyfor.capture.block_folder import drop_blocks
 from whyfor.capture.checkout_list import STORIES, publish_stories
 from whyfor.capture.compare import final_segments, require_agreement
 from whyfor.capture.rebuild import Rebuild
@@ -30,6 +31,7 @@ from whyfor.store.journal import (
     Entry,
     ForgottenEntry,
     Journal,
+    MemoryEntry,
     NoCheckpointEntry,
     NoteEntry,
     OverrideEntry,
@@ -38,7 +40,7 @@ from whyfor.store.journal import (
 from whyfor.store.protocol import Store
 from whyfor.store.tombstones import FORGET_MARKER
 
-_LEFTOVERS = (  # copies that a crash or a repair left behind, and errors, which may quote anything
+_LEFTOVERS = (  # copies left by a crash or a repair, and error logs, which may quote anything
     "whyfor.db.damaged-*",
     "rebuild.db*",
     "journal.jsonl.damaged-*",
@@ -51,13 +53,13 @@ _LEFTOVERS = (  # copies that a crash or a repair left behind, and errors, which
 class PendingForget(msgspec.Struct):
     """The content of the marker: names, numbers and places; no forgotten text."""
 
-    at: int = 0  # of the journal's entry: one that is not there was never begun
-    number: int = -1  # how the former journal ended: a database that ends so has nothing of this
-    sessions: list[SessionName] = []  # that go
-    again: list[SessionName] = []  # that are read again from what is left of them
-    unplaced: list[SessionName] = []  # of those, which do not keep the folder they ran in
-    commits: list[str] = []  # whose checkpoint changes or goes
-    titles: list[int] = []  # keys of messages whose legacy titles go
+    at: int = 0  # of the journal's entry; if the journal lacks it, the forget never began
+    number: int = -1  # how the former journal ended: a database that ends there was not updated yet
+    sessions: list[SessionName] = []  # to delete
+    again: list[SessionName] = []  # to read again from what is left of them
+    unplaced: list[SessionName] = []  # of those, the ones whose folder is cleared
+    commits: list[str] = []  # whose checkpoint changes or is deleted
+    titles: list[int] = []  # keys of messages whose legacy titles are deleted
     signals: list[int] = []  # rows
     spool: dict[str, list[tuple[int, int]]] = {}  # places in the files hooks write to
 
@@ -68,7 +70,7 @@ def begin_forget(settings: Settings, pending: PendingForget, entries: Iterable[E
     The segments that the entries name are already on disk.
     """
     replace(settings.home / FORGET_MARKER, msgspec.json.encode(pending))
-    sync(settings.home)  # the marker is there before the journal is another
+    sync(settings.home)  # the marker must exist before the journal changes
     Journal(settings.journal).rewrite(entries)
 
 
@@ -105,6 +107,7 @@ def replay_forget(rebuild: Rebuild, entries: Sequence[Entry], pending: PendingFo
     facet = rebuild.store.forget
     _replay_sessions(rebuild, entries, pending)
     facet.keep_notes((e.commit, e.at) for e in entries if isinstance(e, NoteEntry))
+    rebuild.store.memory.keep_said(e.statement for e in entries if isinstance(e, MemoryEntry))
     facet.keep_overrides(
         (e.commit, e.agent, e.session_id) for e in entries if isinstance(e, OverrideEntry)
     )
@@ -113,7 +116,7 @@ def replay_forget(rebuild: Rebuild, entries: Sequence[Entry], pending: PendingFo
         if isinstance(entry, ForgottenEntry):
             rebuild.replay(entry)
     _replay_checkpoints(rebuild.store, entries, pending.commits)
-    rebuild.store.feed.begin_anew()  # whoever listens shows what is gone now
+    rebuild.store.feed.begin_anew()  # subscribers still show what is gone now
 
 
 def _replay_sessions(rebuild: Rebuild, entries: Sequence[Entry], pending: PendingForget) -> None:
@@ -167,7 +170,7 @@ def _remove_bytes(settings: Settings, store: Store) -> bool:
     journal = Journal(settings.journal)
     entries = list(journal.entries())
     pending = _read_marker(home)
-    if pending.at > _last_forget(entries):  # the journal was never replaced: all is as it was
+    if pending.at > _last_forget(entries):  # the journal was never replaced: nothing has changed
         (home / FORGET_MARKER).unlink()
         return True
     _blank_spool(pending.spool)
@@ -178,6 +181,7 @@ def _remove_bytes(settings: Settings, store: Store) -> bool:
     whole = facet.scrub(home / "rebuild.db")
     if (home / "hook" / STORIES).exists():
         publish_stories(settings, store)
+    drop_blocks(settings)
     for sha in facet.reasons():
         (home / "hook" / "asked" / sha[:7]).unlink(missing_ok=True)
     blobs = FolderBlobs(settings.segments)

@@ -7,6 +7,8 @@ import shlex
 import sys
 from importlib.resources import files
 
+import msgspec
+
 from whyfor.agents import AGENTS
 from whyfor.agents.facts import HookEvent
 from whyfor.agents.hooks import MARK
@@ -32,13 +34,27 @@ def launcher() -> bytes:
     )
 
 
-def hook_command(settings: Settings, agent: str, on: HookEvent, annotate: bool) -> str:
+class HookAnswers(msgspec.Struct, frozen=True):
+    """When a hook may print something: nothing unless the person asked for it."""
+
+    annotate: bool = False  # after a commit
+    memory: bool = False  # at a session's start
+
+
+def hook_command(settings: Settings, agent: str, on: HookEvent, answers: HookAnswers) -> str:
     python, hook = quote_word(interpreter()), quote_word(str(hook_folder(settings) / "hook.py"))
-    asks = "--annotate " if annotate and on.annotate else ""
+    asks = "--annotate " if answers.annotate and on.annotate else ""
+    asks += "--remember " if answers.memory and on.remember else ""
     return (
         f"test -x {python} && {python} -I -S {hook} --agent {agent} {asks}{on.event} 2>/dev/null; "
         f"exit 0 {MARK}"
     )
+
+
+def server_variables(settings: Settings) -> dict[str, str]:
+    """Return what our MCP server must be told of the environment: agents pass little of it on."""
+    given = settings.env.get("WHYFOR_HOME")
+    return {"WHYFOR_HOME": to_text(settings.home)} if given else {}
 
 
 def quote_word(word: str) -> str:

@@ -10,11 +10,15 @@ from pathlib import Path
 import msgspec
 
 from whyfor.agents.hooks import Unmergeable, hookable, remove, same_but_for_ours
+from whyfor.agents.servers import remove_server, same_but_for_server, server_places
 from whyfor.config import Settings
 from whyfor.files import make_folders, replace
 from whyfor.hook import FILES
 from whyfor.model.errors import BadInput, WhyforError
 from whyfor.model.paths import to_path, to_text
+
+BLOCKS = "memory"  # the folder of what next sessions are told, below that of the hook
+TOLD = "told"  # and of the sessions that were
 
 
 class Rewrite(msgspec.Struct, frozen=True):
@@ -27,7 +31,7 @@ class Rewrite(msgspec.Struct, frozen=True):
 class InstallStep(msgspec.Struct):
     """One step that was done, or in a dry run would be done."""
 
-    kind: str  # agent | skill | exclude | git
+    kind: str  # agent | server | skill | exclude | git
     name: str
     state: str  # installed | updated | unchanged | removed | restored | absent | failed
     file: str | None = None
@@ -38,13 +42,15 @@ class InstallStep(msgspec.Struct):
 class ChangedByInit(msgspec.Struct, omit_defaults=True):
     """A file of others that we changed, or one that we created."""
 
-    kind: str  # agent | skill | exclude
+    kind: str  # agent | server | skill | exclude
     agent: str
     at: int
     original: bytes | None = None  # none: there was no such file
     folders: list[str] = []  # made for it, deepest first
     repository: str | None = None  # its git folder, if the file is for that one only
     annotate: bool = False
+    memory: bool = False
+    server: bool = False  # our MCP server is listed in it
     lines: list[str] = []  # for exclude: those we added
 
 
@@ -52,6 +58,7 @@ class InstallManifest(msgspec.Struct, omit_defaults=True):
     version: int = 1
     files: dict[str, ChangedByInit] = {}
     repositories: dict[str, bool] = {}  # git folder → whether we made the folder of hooks in it
+    memory: bool | None = None  # whether sessions are told of earlier ones; None: nobody was asked
 
 
 def hook_folder(settings: Settings) -> Path:
@@ -81,7 +88,8 @@ def save_manifest(settings: Settings, footprint: InstallManifest) -> None:
         return
     for name in (*FILES, "launch", "installed.json"):
         (folder / name).unlink(missing_ok=True)
-    shutil.rmtree(folder / "__pycache__", ignore_errors=True)
+    for made in ("__pycache__", BLOCKS, TOLD):
+        shutil.rmtree(folder / made, ignore_errors=True)
 
 
 def change(
@@ -112,6 +120,8 @@ def change(
             footprint.files[to_text(path)] = record
         else:
             known.annotate = record.annotate
+            known.memory = record.memory
+            known.server = record.server
             known.lines = list(dict.fromkeys([*known.lines, *record.lines]))
         if keep:
             keep()
@@ -164,6 +174,13 @@ def _without_us(now: bytes, changed: ChangedByInit) -> bytes | None:
         kept = b"".join(line for line in now.splitlines(keepends=True) if line.strip() not in ours)
         same = kept.rstrip(b"\n") == (changed.original or b"").rstrip(b"\n")
         return changed.original if same else kept
+    if changed.server:
+        place = server_places()[changed.agent]
+        if changed.kind == "server" and same_but_for_server(now, changed.original or b"", place):
+            return changed.original
+        now = remove_server(now, place)
+        if changed.kind == "server":
+            return now
     agent = hookable()[changed.agent]
     if same_but_for_ours(now, changed.original or b"", agent):
         return changed.original

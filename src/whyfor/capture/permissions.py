@@ -34,7 +34,7 @@ def tighten(home: Path) -> None:
     """Remove other users' access to our files. They are listed by name, because others may use the
     directory itself."""
     for path in _found(home, _OURS):
-        with suppress(OSError):  # somebody else's by now: whoever writes to it will say so
+        with suppress(OSError):  # now somebody else's: writing will fail and say so
             mode = path.stat().st_mode
             if mode & _OTHERS:
                 path.chmod(mode & stat.S_IRWXU)

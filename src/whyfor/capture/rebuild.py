@@ -19,6 +19,7 @@ from whyfor.store.journal import (
     Entry,
     ForgottenEntry,
     Journal,
+    MemoryEntry,
     MovedEntry,
     NoCheckpointEntry,
     NoteEntry,
@@ -54,7 +55,7 @@ class Rebuild:
         self.sources: dict[tuple[str, str], Source] = {}
         self.edges: dict[int, tail.Edges] = {}
         self.gaps: list[MissingBytes] = []
-        # sources of a database that is not empty, not touched yet
+        # sources of a database that is not empty, not replayed into yet
         self._known: dict[tuple[str, str], Source] = {}
         self._pending = 0
 
@@ -135,8 +136,7 @@ class Rebuild:
                 self._segment(entry)
         for source in self.sources.values():
             self._close(source)
-        # Of several titles for a message the one that was read last counts, and that may stand in
-        # another source.
+        # Of several titles for a message the last one read counts, and it may be in another source.
         self.store.forget.put_titles(titles)
         self.writer.finish()
 
@@ -179,6 +179,8 @@ class Rebuild:
                 self.checkpoints.override(entry)
             case NoteEntry():
                 self.checkpoints.note(entry)
+            case MemoryEntry(statement):
+                self.store.memory.state(statement)
             case AliasEntry():
                 self.writer.adopt(entry.path, entry.project)
                 self.store.projects.save_alias(entry)
@@ -215,7 +217,7 @@ class Rebuild:
                 setattr(source, name, value)
             source.state = msgspec.json.decode(state)
             self._pass_over(source, entry, reason_of(error))
-        # rows of a database are not known again by their bytes
+        # rows of a database have no fingerprints
         if not entry.partial and entry.position is None:
             whole = tail.is_rewritten(source, to_path(source.path))
             edges = self.edges.setdefault(source.id, tail.Edges())

@@ -20,7 +20,7 @@ class Cut(msgspec.Struct, frozen=True):
 
     before: list[Record]
     after: list[Record]
-    reached: int  # the last event found at or before the cut; 0 is none
+    reached: int  # the last event found at or before the cut; 0 if none
     found: int  # how many of the wanted events stand here
 
 

@@ -28,7 +28,7 @@ _FACTS = (
     "transcript_path agent_transcript_path error"
 ).split()
 _MAX_FACT = 500
-_MAX_ASKED = 8000  # characters of a command that are shown to whoever is to allow it
+_MAX_ASKED = 8000  # characters of a command that are shown to the person who may allow it
 # prints commits that may be somebody else's
 _REPLAYS = re.compile(r"\b(rebase|cherry-pick|am|pull)\b")
 # the session around these processes at that time
@@ -48,8 +48,10 @@ class Envelope(msgspec.Struct, frozen=True):
     sha: str = ""
     args: list[str] = []
     rebasing: bool = False
-    # nobody closed the hook's stdin, or too much came: the payload says whose event it was
+    # the hook's stdin was not closed, or was too large: the payload only says whose event it was
     incomplete: bool = False
+    # what the hook told the session of earlier ones
+    memory: dict[str, Any] = {}
     payload: bytes = b""
 
 
@@ -143,6 +145,8 @@ def _of_agent(envelope: Envelope, payload: dict[str, Any]) -> Signal:
     asked = _asked(envelope.agent, payload)
     if asked:
         data["asked"] = asked
+    if envelope.memory:
+        data["memory"] = envelope.memory
     ident, how = _own_session(envelope, payload)
     return Signal(
         at=envelope.at,
@@ -248,7 +252,7 @@ def _routed(envelope: Envelope, around: Around) -> tuple[tuple[str, str] | None,
     nearest = around(envelope.chain, envelope.at)
     if nearest is None:
         return (told[0], "env") if told else (None, None)
-    # An agent whose hooks nobody approved is known by its program's name all the same.
+    # An agent whose hooks were not approved is still recognised by its program's name.
     names = (process.name for process in envelope.chain)
     inner = next((name for name in names if _session_variables(name)), None)
     own = [session for session in told if session[0] == inner]

@@ -101,7 +101,7 @@ class Watch:
         now, key = self._clock(), str(path)
         file = self._files.get(key)
         if file is None:
-            # A hook can name any file; what is read lies in an agent's own folders.
+            # A hook can name any file; only files in an agent's own folders are read.
             if ".." in path.parts or not any(path.is_relative_to(root) for _, root in self._roots):
                 return
             if not os.path.isfile(path):  # noqa: PTH113 - never raises, whatever the path is

@@ -26,6 +26,7 @@ from whyfor.files import replace, sync
 from whyfor.model.checkpoints import Checkpoint, Note
 from whyfor.model.errors import NewerStore
 from whyfor.model.gaps import Gap
+from whyfor.model.memory import NoteStatement
 from whyfor.model.sessions import Project
 from whyfor.store.address import follow_merges
 
@@ -48,10 +49,10 @@ class SegmentEntry(
     parent: str | None = None
     sidecar: str | None = None
     cwd: str | None = None
-    partial: bool = False  # ends inside a line: what follows repeats these bytes
-    position: dict[str, Any] | None = None  # for databases: where the agent's reader goes on
-    gaps: list[Gap] = []  # what is not kept, in order, by its place in the source
-    hiding: dict[str, Any] | None = None  # what must be remembered to know what else is not kept
+    partial: bool = False  # ends inside a line; the next segment repeats these bytes
+    position: dict[str, Any] | None = None  # for databases: where the agent's reader continues
+    gaps: list[Gap] = []  # what is not stored, in order, by position in the source
+    hiding: dict[str, Any] | None = None  # state of the private filter
 
     @property
     def source(self) -> tuple[str, str]:
@@ -133,6 +134,12 @@ class NoteEntry(msgspec.Struct, frozen=True, tag="note", tag_field="entry"):
     note: Note
 
 
+class MemoryEntry(msgspec.Struct, frozen=True, tag="memory", tag_field="entry"):
+    """What a person or an agent said about a note."""
+
+    statement: NoteStatement
+
+
 class AliasEntry(msgspec.Struct, frozen=True, tag="alias", tag_field="entry"):
     """A person said that sessions recorded below a path belong to this project."""
 
@@ -176,6 +183,7 @@ Entry = (
     | NoCheckpointEntry
     | OverrideEntry
     | NoteEntry
+    | MemoryEntry
     | AliasEntry
     | PauseEntry
     | ForgottenEntry
@@ -207,7 +215,7 @@ class JournalMark(msgspec.Struct, frozen=True):
     noticed."""
 
     number: int = 0
-    checksum: str = ""  # of the last numbered line; empty in a journal of before
+    checksum: str = ""  # of the last numbered line; empty in a journal without numbers
     size: int = 0
     mtime: int = 0
 

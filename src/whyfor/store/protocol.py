@@ -44,14 +44,28 @@ from whyfor.model.listing import (
 )
 from whyfor.model.memory import (
     CommandCount,
+    Injection,
     MemoryFilter,
+    ModelCall,
+    NoteCounts,
+    NotePlace,
+    NoteStatement,
+    ProjectNotes,
     SessionMemory,
     SessionSummary,
     StoredObservation,
     TouchedFile,
     WaitingSession,
 )
-from whyfor.model.query import Filters, Match, PassageQuery, Query, SessionOwner, TurnMatch
+from whyfor.model.query import (
+    CardMatch,
+    Filters,
+    Match,
+    PassageQuery,
+    Query,
+    SessionOwner,
+    TurnMatch,
+)
 from whyfor.model.sessions import (
     CandidateSession,
     CommitAuthor,
@@ -75,6 +89,7 @@ from whyfor.model.stats import (
     StatsRow,
     StoreTotals,
 )
+from whyfor.model.titles import ProposedTitle
 from whyfor.store.journal import (
     AliasEntry,
     Entry,
@@ -253,10 +268,8 @@ class CaptureStore(Protocol):
 class SessionStore(Protocol):
     """Sessions, found by name, filter or place."""
 
-    def matching(
-        self, filters: Filters, *, limit: int | None, subagents: bool, sort: str = "started"
-    ) -> list[Session]:
-        """Return the sessions that match, sorted by one of SESSION_SORTS, newest or most first."""
+    def matching(self, filters: Filters, *, limit: int | None, subagents: bool) -> list[Session]:
+        """Return the sessions that match, the one that began last first."""
 
     def children(self, session_ids: list[str]) -> list[Session]:
         """Return the subagents of these sessions, oldest first."""
@@ -352,13 +365,13 @@ class ListingStore(Protocol):
         self,
         which: ListFilter,
         sort: str,
-        limit: int,
+        limit: int | None,
         after: RowKey | None = None,
         *,
         upwards: bool = False,
     ) -> list[tuple[RowKey, ListedSession]]:
-        """At most `limit` rows after a place, each with its own, the latest (longest, …) first;
-        `upwards`: those that stand right before the place. `sort` is one of LIST_SORTS."""
+        """At most `limit` rows (None: all) after a place, each with its own, sorted by one of
+        LIST_SORTS, latest or most first; `upwards`: those that stand right before the place."""
 
     def count(self, which: ListFilter, sort: str = "last", before: RowKey | None = None) -> int:
         """How many rows there are, or how many of them stand before a place."""
@@ -369,14 +382,14 @@ class ListingStore(Protocol):
     def heads_of(self, sessions: Iterable[int]) -> dict[int, int]:
         """In whose row each of these sessions stands."""
 
-    def members(self, head: int) -> list[int]:
-        """All sessions that stand in a row, its first and subagents included."""
+    def members(self, heads: Iterable[int]) -> dict[int, list[int]]:
+        """All sessions that stand in each of these rows, its first and subagents included."""
 
     def totals(self) -> ListTotals:
         """How many rows there are of how many recordings."""
 
     def folders(self) -> list[FolderCount]:
-        """Rows by project and the folder they ran in."""
+        """Rows by project, the folder they ran in, and branch."""
 
     def months(self, which: ListFilter) -> list[PeriodCount]:
         """Rows by month of their last activity, the latest first; commits are not counted."""
@@ -493,8 +506,8 @@ class ConversationStore(Protocol):
     ) -> list[str]:
         """Return the commands that were run with tools of these names in a range."""
 
-    def active_times(self, session: int, until: int) -> list[tuple[int, int]]:
-        """Return the periods in which something was said or done."""
+    def active_times(self, session: int, until: int, first: int = 1) -> list[tuple[int, int]]:
+        """Return the periods in which something was said or done, from an event on."""
 
     def moments(self, session: int) -> Iterator[EventMoment]:
         """Yield all events in order, without their text."""
@@ -528,6 +541,12 @@ class SearchStore(Protocol):
     ) -> list[Match]:
         """Pieces of turns with a passage of what was said and done that has words in any form,
         best first (or newest first)."""
+
+    def cards(
+        self, words: Iterable[str], filters: Filters, limit: int, *, every: bool = False
+    ) -> list[CardMatch]:
+        """Sessions whose cards have any of the words (or every one) in any form, best first; none
+        if the filters name fields, which cards do not have."""
 
     def owners(self, sessions: Iterable[int]) -> dict[int, SessionOwner]:
         """Whom sessions are counted with; unknown numbers are left out."""
@@ -734,6 +753,10 @@ class SignalStore(Protocol):
         """Return what agents' hooks reported about commits since a time, oldest first: one for each
         abbreviated sha that a command printed."""
 
+    def injections(self, agent: str, session_id: str) -> list[Injection]:
+        """Return what a session was told of earlier ones, oldest first; how it was used is not in
+        it."""
+
     def rewrites(self) -> list[tuple[str, str]]:
         """Return the commits that git rewrote, in that order: old and new sha."""
 
@@ -783,6 +806,9 @@ class MemoryStore(Protocol):
     def delete(self, session: int) -> None:
         """Delete what is remembered of a session, in the caller's transaction."""
 
+    def name_session(self, session: int, title: ProposedTitle) -> None:
+        """Call a session so if its title is worth less, in the caller's transaction."""
+
     def summary(self, session: int) -> SessionSummary | None:
         """The summary of a session; None if none was made yet."""
 
@@ -793,9 +819,57 @@ class MemoryStore(Protocol):
         """Return the observation whose key begins so; raises NotFound, or Ambiguous if there are
         several."""
 
+    def note_page(
+        self, wanted: MemoryFilter, limit: int, after: NotePlace | None
+    ) -> list[StoredObservation]:
+        """Return up to `limit` observations that come after one, newest first."""
+
+    def count(self, wanted: MemoryFilter) -> NoteCounts:
+        """Return how many observations there are."""
+
+    def projects(self) -> list[ProjectNotes]:
+        """Return the projects that have observations, the one with the newest first."""
+
+    def short_keys(self, keys: Iterable[str]) -> dict[str, str]:
+        """Map keys to their beginnings that fit no other observation, of 8 characters or more."""
+
+    def state(self, statement: NoteStatement) -> None:
+        """Keep what was said about an observation, and change the observation so, in the caller's
+        transaction."""
+
+    def said(self, key: str) -> list[NoteStatement]:
+        """Return what was said about an observation, in order."""
+
+    def all_said(self) -> list[NoteStatement]:
+        """Return what was said about all observations, in order."""
+
+    def model_calls(self, since: int) -> list[ModelCall]:
+        """Return what models were asked since a time."""
+
+    def unasked(self, since: int, until: int, limit: int) -> list[WaitingSession]:
+        """Return main sessions whose last event is between two times and that no model was asked
+        about, the newest first."""
+
+    def keep_said(self, kept: Iterable[NoteStatement]) -> None:
+        """Delete all other statements and what they wrote, in the caller's transaction."""
+
     def commands(self, projects: Iterable[int]) -> list[CommandCount]:
         """Return the building, testing and checking commands of projects, those that succeeded
         most often first."""
+
+    def last_user(self, kind: str, name: str, projects: Iterable[int]) -> int | None:
+        """Return the last session of these projects that ran a command of the family `name`
+        (`run`), or read or wrote a file of this name or below this folder (`file`); None if there
+        is none."""
+
+    def printed(self, session: int) -> list[str]:
+        """Return what the tools of a session printed; long results are shortened."""
+
+    def touched(self, session: int) -> set[str]:
+        """Return the files that a session read or wrote, as the agent named them."""
+
+    def questions(self, session: int) -> list[str]:
+        """Return what a session asked Whyfor: the texts of its calls that name it."""
 
     def files(self, projects: Iterable[int], limit: int) -> list[TouchedFile]:
         """Return the files that sessions of projects read or wrote most recently."""
@@ -1060,9 +1134,9 @@ class Store(Protocol):
     def is_whole(self) -> bool:
         """Return whether it can be read and has every table of its version."""
 
-    def check(self) -> list[str]:
+    def check(self, *, quick: bool = False) -> list[str]:
         """Return what the database finds wrong with itself, indexes included; empty if all is
-        well."""
+        well. A quick check does not look into the words of the search index."""
 
     def close(self) -> None:
         """Close it; closing twice is fine."""

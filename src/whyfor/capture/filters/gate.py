@@ -244,7 +244,7 @@ class _Walk:
         shown = _shown(text, spans)
         found = decode.decode_line(shown, line.start) if spans else line.records()
         if isinstance(found, UnparsedRecord):
-            # torn, or still being written: nobody can say to which turn it belongs
+            # torn, or still being written: its turn is unknown
             return None if spans or self.private.is_doubtful or self._may_concern(text) else []
         verdict = self._judge(self._read(found, line.start, shown, marked=bool(spans)))
         if verdict is Verdict.DROP:
@@ -305,7 +305,7 @@ class _Walk:
             message = data[first:last]
             if self._judge_message(message, first, own) is not Verdict.KEEP:
                 gone += [(first + low, first + high) for low, high in private.everything(message)]
-        # a title, a summary: the agent made it of all that was said
+        # a title, a summary: made from the whole conversation
         if state.turns or state.whole:
             edges = [0, *(place for element in elements for place in element), len(data)]
             gone += [span for span in private.everything(data) if _is_outside(span, edges)]

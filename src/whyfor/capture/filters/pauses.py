@@ -28,7 +28,7 @@ class Pauses(PauseSet):
     """All pauses; reloads them when one began or ended."""
 
     def __init__(self, home: Path | None, kept: Iterable[PauseEntry]) -> None:
-        self._home = home  # none: only what is kept counts
+        self._home = home  # None: only stored pauses count
         self._kept = list(kept)
         super().__init__(self._kept)
         self._stamp: int | None = None

@@ -10,10 +10,11 @@ import msgspec
 
 from whyfor.agents.base import as_dict, as_str
 from whyfor.capture.filters.record import ReadRecord, Verdict
-from whyfor.model.findings import TITLE_AGENT, Bucket
+from whyfor.model.findings import Bucket
 from whyfor.model.gaps import FILLER
 from whyfor.model.ids import fold
 from whyfor.model.sources import Source
+from whyfor.model.titles import TITLE_AGENT
 
 _NOT_SPLIT = (0, 0)  # one object: msgspec leaves out a default by its identity
 _MOST = 5000  # ids of a source that are remembered
@@ -23,13 +24,13 @@ class PrivateTurnState(msgspec.Struct, omit_defaults=True):
     """What must be remembered of a source's private turns to hide everything that belongs to them.
     It contains none of their text."""
 
-    open: bool = False  # the turn goes on
+    open: bool = False  # the turn has not ended
     whole: bool = False  # the source is a subagent's that began in one
     turns: list[tuple[int | None, int | None]] = []  # from, to
     ids: list[int] = []  # of calls and messages in them
     # a message that has tags open, and how many: its next record may close them
     split: tuple[int, int] = _NOT_SPLIT
-    cut: bool = False  # a line too long for one piece had tags in it: no more of it is kept
+    cut: bool = False  # a line too long for one piece had tags in it: the rest of it is dropped
 
     def began(self, at: int | None) -> None:
         self.open = True

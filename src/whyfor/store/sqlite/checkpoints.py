@@ -340,14 +340,21 @@ class SqliteCheckpoints:
                     part.session_id,
                 ),
             )
-        ChangeLog(self.db).add_story(
-            checkpoint.commit, project, before | self._told_by(checkpoint.commit)
-        )
+        sessions = before | self._told_by(checkpoint.commit)
+        ChangeLog(self.db).add_story(checkpoint.commit, project, sessions)
+        self._outdate_notes(sessions)
 
     def remove(self, commit: str) -> None:
         project, before = self._clear(commit)
         if project is not None:
             ChangeLog(self.db).add_story(commit, project, before)
+            self._outdate_notes(before)
+
+    def _outdate_notes(self, sessions: set[int]) -> None:
+        """Have the notes of sessions made again: those from commits are others now."""
+        self.db.executemany(
+            "UPDATE memories SET version=-1 WHERE session_id=?", [(each,) for each in sessions]
+        )
 
     def _clear(self, commit: str) -> tuple[int | None, set[int]]:
         """Delete what is stored of a commit; return its project and the sessions that had a part in

@@ -27,7 +27,7 @@ from whyfor.store.sqlite.filters import as_json
 
 _NEAR = 40  # events after a question among which its answer is
 _QUESTIONS = 50  # of one stretch whose answers are looked for
-WORD_MAX = 8000  # characters of one thing that was said
+WORD_MAX = 8000  # characters of one message
 _EVENT = "id, turn, kind, source, confidence, created_at, observed_at, actor, text, name, data"
 _SIZES = "SELECT id, size FROM long_texts "
 # of its words; what a call was given is in its data
@@ -121,7 +121,8 @@ class SqliteConversation:
     def heads(self, session: int) -> list[EventHead]:
         base = session << SEQ_BITS
         sql = (
-            f"SELECT id - ?1, turn, kind, created_at, {_SIZE}, failed AND NOT denied, "
+            f"SELECT id - ?1, turn, kind, created_at, {_SIZE}, "
+            "CASE WHEN failed AND NOT denied THEN substr(text, 1, 80) END, "
             "CASE WHEN kind='status.changed' THEN data ->> '$.rolled_back_turns' END, "
             "CASE WHEN kind='status.changed' THEN data ->> '$.rewound_to' END "
             "FROM events WHERE id BETWEEN ?1 AND ?2"
@@ -395,14 +396,17 @@ class SqliteConversation:
         )
         return [str(row[0]) for row in rows]
 
-    def active_times(self, session: int, until: int) -> list[tuple[int, int]]:
+    def active_times(self, session: int, until: int, first: int = 1) -> list[tuple[int, int]]:
         base = session << SEQ_BITS
         sql = (
             "SELECT d.created_at, max(d.created_at, coalesce(e.created_at, 0)) FROM docs d LEFT "
             "JOIN events e ON "
             "e.id = ? + d.last_seq WHERE d.id BETWEEN ? AND ? AND d.created_at <= ?"
         )
-        return [(since, to) for since, to in fetch(self.db, sql, (base, base, base + _MASK, until))]
+        return [
+            (since, to)
+            for since, to in fetch(self.db, sql, (base, base + first, base + _MASK, until))
+        ]
 
     def moments(self, session: int) -> Iterator[EventMoment]:
         base = session << SEQ_BITS

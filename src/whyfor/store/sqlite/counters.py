@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from whyfor.model.findings import TITLE_PROMPT
+from whyfor.model.titles import TITLE_PROMPT
 
 
 class SessionCounters:

@@ -19,6 +19,7 @@ from whyfor.store.journal import (
     CheckpointEntry,
     Entry,
     ForgottenEntry,
+    MemoryEntry,
     NoteEntry,
     OverrideEntry,
     PauseEntry,
@@ -27,6 +28,7 @@ from whyfor.store.journal import (
 )
 from whyfor.store.sqlite.checkpoints import SqliteCheckpoints
 from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sqlite.memory import SqliteMemory
 from whyfor.store.sqlite.segments import decode_gaps
 
 _SEGMENT = (
@@ -110,6 +112,10 @@ def said_entries(db: apsw.Connection) -> list[OverrideEntry | NoteEntry]:
     return SqliteCheckpoints(db).all_said()
 
 
+def memory_entries(db: apsw.Connection) -> list[MemoryEntry]:
+    return [MemoryEntry(statement) for statement in SqliteMemory(db).all_said()]
+
+
 def pause_entries(db: apsw.Connection) -> list[PauseEntry]:
     rows = fetch(db, "SELECT body FROM pauses ORDER BY id")
     return [msgspec.json.decode(body, type=PauseEntry) for (body,) in rows]
@@ -141,6 +147,7 @@ _OTHERS: tuple[Callable[[apsw.Connection], Iterable[Entry]], ...] = (
     alias_entries,
     checkpoint_entries,
     said_entries,
+    memory_entries,
     pause_entries,
     forgotten_entries,
 )

@@ -23,6 +23,12 @@ _COPIES = "(s.original IS NOT NULL OR s.own_from > 1)"
 UNCOUNTED = (
     f"sessions s INDEXED BY sessions_copies WHERE {_COPIES} AND s.parent IS NULL AND NOT {COUNTS}"
 )
+# As in the index events_wrong, word for word: SQLite uses it for nothing else.
+WRONG = (
+    "kind='error' OR interrupted OR kind='approval.resolved' AND denied OR failed AND NOT denied"
+)
+# Whether the path of a touch `t` is meant by what people type; slashes of any system.
+ENDS_OF_PATH = r"instr(? || replace(t.path, '\', '/') || '/', ?) BETWEEN 1 AND ?"
 
 
 def as_json(value: Any) -> str:
@@ -63,10 +69,9 @@ def session_filter(filters: Filters, when: str | None = None) -> tuple[list[str]
         where.append(
             "s.id IN (SELECT coalesce(p.id, w.id) FROM touches t JOIN sessions w ON "
             "w.id = t.session_id LEFT JOIN sessions p ON p.agent = w.agent AND "
-            "p.session_id = w.parent WHERE t.action = 'write' AND "
-            r"instr(? || replace(t.path, '\', '/') || '/', ?) BETWEEN 1 AND ?)"
+            f"p.session_id = w.parent WHERE t.action = 'write' AND {ENDS_OF_PATH})"
         )
-        values += _file_terms(filters.file)
+        values += file_terms(filters.file)
     if filters.since is not None:
         where.append(f"{when or 's.ended_at'} >= ?")
         values.append(filters.since)
@@ -76,8 +81,9 @@ def session_filter(filters: Filters, when: str | None = None) -> tuple[list[str]
     return where, values
 
 
-def _file_terms(file: str) -> tuple[str, str, int]:
-    """Return what stands before a path, what is looked for in it, and up to where that may begin: a
-    whole path begins at its beginning, the end of one after any slash."""
+def file_terms(file: str) -> tuple[str, str, int]:
+    """Return the values of ENDS_OF_PATH: what stands before a path, what is looked for in it, and
+    up to where that may begin: a whole path begins at its beginning, the end of one after any
+    slash."""
     path = file.replace("\\", "/").rstrip("/") + "/"
     return ("", path, 1) if path.startswith("/") else ("/", f"/{path}", 1 << 30)

@@ -26,7 +26,7 @@ from whyfor.store.sqlite.memory import SqliteMemory
 from whyfor.store.sqlite.search_index import remove_documents
 from whyfor.store.tombstones import SESSION, STORY, Tombstones, read_salt
 
-READERS_MS = 5_000  # how long a reader that is still open is waited for
+READERS_MS = 5_000  # how long to wait for a reader that is still open
 
 
 class SqliteForget:
@@ -64,7 +64,7 @@ class SqliteForget:
         told = {"commit": STORY, "lost": SESSION}
         return {sha: told[kind] for kind, sha in sorted(rows, reverse=True)}
 
-    # -- what hangs on what ----------------------------------------------------------------------
+    # -- what belongs to what --------------------------------------------------------------------
 
     def descendants(self, names: Iterable[SessionName]) -> set[SessionName]:
         sql = """
@@ -220,7 +220,7 @@ class SqliteForget:
             found += [row[0] for row in fetch(self.db, sql, (*values, number))]
         return found
 
-    # -- rows that go ----------------------------------------------------------------------------
+    # -- rows to delete --------------------------------------------------------------------------
 
     def delete_session(self, session: int) -> None:
         self.empty_session(session)
@@ -369,7 +369,7 @@ class SqliteForget:
         self.db.execute("PRAGMA secure_delete=ON")
 
     def scrub(self, copy: Path) -> bool:
-        for table in ("words", "passages"):
+        for table in ("words", "passages", "cards"):
             self.db.execute(f"INSERT INTO {table}({table}) VALUES('optimize')")
         replace(copy, b"")
         self.db.execute("VACUUM INTO ?", (file_name(copy),))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,7 +21,7 @@ from whyfor.model.listing import (
 )
 from whyfor.model.query import Atom, Query
 from whyfor.store.sqlite.connection import fetch, first_row
-from whyfor.store.sqlite.filters import as_json
+from whyfor.store.sqlite.filters import ENDS_OF_PATH, WRONG, as_json, file_terms
 from whyfor.store.sqlite.search import compile_query
 
 _SORTED_BY = {
@@ -29,12 +30,11 @@ _SORTED_BY = {
     "longest": "l.worked_all",
     "tokens": "l.tokens",
 }
-_FROM = """
-    FROM listed l
-    JOIN sessions s ON s.id=l.shown
-    JOIN listed o ON o.session_id=l.shown
-    WHERE l.head=l.session_id
-"""
+# What is said of the part that a row shows.
+_JOINS = {
+    "s": "JOIN sessions s ON s.id=l.shown",
+    "o": "JOIN listed o ON o.session_id=l.shown",
+}
 _COMMITTED = """
     SELECT m.head FROM parts p
     JOIN checkpoints c ON c.sha=p.sha
@@ -66,7 +66,7 @@ class SqliteListing:
         self,
         which: ListFilter,
         sort: str,
-        limit: int,
+        limit: int | None,
         after: RowKey | None = None,
         *,
         upwards: bool = False,
@@ -78,10 +78,12 @@ class SqliteListing:
             where += f" AND ({by}, l.session_id) {sign} (?, ?)"
             values += [after.value, after.head]
         sql = (
-            f"SELECT {by}, l.session_id {_FROM} {where} "
+            f"SELECT {by}, l.session_id {_rows_with(where)} {where} "
             f"ORDER BY {by} {order}, l.session_id {order} LIMIT ?"
         )
-        keys = [RowKey(*row) for row in fetch(self.db, sql, (*values, limit))]
+        keys = [
+            RowKey(*row) for row in fetch(self.db, sql, (*values, -1 if limit is None else limit))
+        ]
         rows = self.rows([key.head for key in keys])
         found = [(key, rows[key.head]) for key in keys]
         return found[::-1] if upwards else found
@@ -91,9 +93,7 @@ class SqliteListing:
         if before is not None:
             where += f" AND ({_SORTED_BY[sort]}, l.session_id) > (?, ?)"
             values += [before.value, before.head]
-        if not where:
-            return int(fetch(self.db, "SELECT count(*) FROM listed WHERE head=session_id")[0][0])
-        return int(fetch(self.db, f"SELECT count(*) {_FROM} {where}", values)[0][0])
+        return int(fetch(self.db, f"SELECT count(*) {_rows_with(where)} {where}", values)[0][0])
 
     def rows(self, heads: list[int]) -> dict[int, ListedSession]:
         given = as_json(heads)
@@ -124,7 +124,7 @@ class SqliteListing:
             "WHERE m.files > 0 AND m.head IN (SELECT value FROM json_each(?)) GROUP BY 1",
             given,
         )
-        members = self._members(given)
+        members, checks = self._members(given), self._checks(given)
         made = {}
         for line in found:
             row: dict[str, Any] = dict(zip(_COLUMNS, line, strict=True))
@@ -144,11 +144,34 @@ class SqliteListing:
                 commits=commits.get(head, 0),
                 files=files.get(head, 0),
                 parts=tuple(parts) if len(parts) > 1 else (),
+                checks=checks.get(head, {}),
             )
         return made
 
     def _counts(self, sql: str, heads: str) -> dict[int, int]:
         return dict(fetch(self.db, sql, (heads,)))
+
+    def _checks(self, heads: str) -> dict[int, dict[str, bool]]:
+        """By row and check: whether it passed when it last ran. After a time when it passed, it
+        did so to the end if nothing failed any more; else nobody can tell."""
+        rows = fetch(
+            self.db,
+            f"""
+            SELECT m.head, c.family, c.ok > 0
+            FROM listed m JOIN session_commands c ON c.session_id=m.session_id
+            WHERE m.head IN (SELECT value FROM json_each(?)) AND (
+                (c.ok > 0) <> (c.failed > 0)
+                OR c.ok > 0 AND NOT EXISTS (
+                    SELECT 1 FROM events INDEXED BY events_wrong
+                    WHERE session_id=c.session_id AND ({WRONG}) AND created_at > c.last_ok))
+            ORDER BY m.session_id
+            """,
+            (heads,),
+        )
+        found: dict[int, dict[str, bool]] = {}
+        for head, family, passed in rows:
+            found.setdefault(head, {})[family] = bool(passed)
+        return found
 
     def _members(self, heads: str) -> dict[int, tuple[int, int, list[RowPart]]]:
         """By row: how many subagents, how many turns, and its parts in the order they began."""
@@ -185,9 +208,20 @@ class SqliteListing:
         )
         return dict(rows)
 
-    def members(self, head: int) -> list[int]:
-        rows = fetch(self.db, "SELECT session_id FROM listed WHERE head=? ORDER BY 1", (head,))
-        return [number for (number,) in rows]
+    def members(self, heads: Iterable[int]) -> dict[int, list[int]]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT head, session_id FROM listed
+            WHERE head IN (SELECT value FROM json_each(?))
+            ORDER BY session_id
+            """,
+            (as_json(list(heads)),),
+        )
+        found: dict[int, list[int]] = {}
+        for head, number in rows:
+            found.setdefault(head, []).append(number)
+        return found
 
     def totals(self) -> ListTotals:
         row = first_row(
@@ -215,20 +249,20 @@ class SqliteListing:
         rows = fetch(
             self.db,
             """
-            SELECT s.project_id, s.cwd, count(*), max(l.last_at)
+            SELECT s.project_id, s.cwd, s.branch, count(*), max(l.last_at)
             FROM listed l JOIN sessions s ON s.id=l.shown
             WHERE l.head=l.session_id
-            GROUP BY 1, 2
+            GROUP BY 1, 2, 3
             """,
         )
         return [FolderCount(*row) for row in rows]
 
     def months(self, which: ListFilter) -> list[PeriodCount]:
         where, values = _where(which)
-        source = _FROM if where else "FROM listed l WHERE l.head=l.session_id"
         rows = fetch(
             self.db,
-            f"SELECT {_period('%Y-%m')}, count(*) {source} {where} AND l.last_at > 0 GROUP BY 1 "
+            f"SELECT {_period('%Y-%m')}, count(*) {_rows_with(where)} {where} AND l.last_at > 0 "
+            "GROUP BY 1 "
             "ORDER BY 1 DESC",
             values,
         )
@@ -239,13 +273,14 @@ class SqliteListing:
         day = _period("%Y-%m-%d")
         span = "AND l.last_at BETWEEN ? AND ?"
         values += [since, until]
-        rows = fetch(self.db, f"SELECT {day}, count(*) {_FROM} {where} {span} GROUP BY 1", values)
+        source = _rows_with(where)
+        rows = fetch(self.db, f"SELECT {day}, count(*) {source} {where} {span} GROUP BY 1", values)
         commits = dict(
             fetch(
                 self.db,
                 f"""
                 SELECT day, count(DISTINCT p.sha)
-                FROM (SELECT {day} AS day, l.session_id AS head {_FROM} {where} {span}) d
+                FROM (SELECT {day} AS day, l.session_id AS head {source} {where} {span}) d
                 JOIN listed m ON m.head=d.head
                 JOIN parts p ON p.session_id=m.session_id
                 JOIN checkpoints c ON c.sha=p.sha
@@ -261,11 +296,18 @@ class SqliteListing:
         where, values = _where(which)
         rows = fetch(
             self.db,
-            f"SELECT s.branch {_FROM} {where} AND s.branch IS NOT NULL "
+            f"SELECT s.branch {_rows_with(where, 's.branch')} {where} AND s.branch IS NOT NULL "
             "GROUP BY 1 ORDER BY max(l.last_at) DESC LIMIT ?",
             (*values, limit),
         )
         return [branch for (branch,) in rows]
+
+
+def _rows_with(*texts: str) -> str:
+    """Return all rows `l`, joined only with what these parts of a query name."""
+    named = " ".join(texts)
+    joins = [join for name, join in _JOINS.items() if re.search(rf"\b{name}\.", named)]
+    return f"FROM listed l {' '.join(joins)} WHERE l.head=l.session_id"
 
 
 def _period(form: str) -> str:
@@ -313,11 +355,11 @@ def _word(word: str) -> tuple[str, list[Any]]:
 
 
 def _file(text: str) -> tuple[str, list[Any]]:
-    return (
-        "l.session_id IN (SELECT m.head FROM listed m WHERE m.session_id IN "
-        "(SELECT session_id FROM touches WHERE action='write' AND path LIKE ? ESCAPE '\\'))",
-        [f"%{_escaped(text)}%"],
+    condition = (
+        "l.session_id IN (SELECT m.head FROM touches t JOIN listed m ON m.session_id=t.session_id "
+        f"WHERE t.action='write' AND {ENDS_OF_PATH})"
     )
+    return condition, list(file_terms(text))
 
 
 def _escaped(text: str) -> str:

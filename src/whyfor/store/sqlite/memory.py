@@ -12,25 +12,55 @@ from whyfor.model.errors import Ambiguous, NotFound
 from whyfor.model.memory import (
     CommandCount,
     MemoryFilter,
+    ModelCall,
+    NoteCounts,
+    NotePlace,
+    NoteStatement,
     Observation,
+    ProjectNotes,
     SessionMemory,
     SessionSummary,
     StoredObservation,
     TouchedFile,
     WaitingSession,
+    apply_statements,
+    statement_id,
 )
+from whyfor.model.titles import ProposedTitle
 from whyfor.store.sqlite.connection import fetch
 from whyfor.store.sqlite.filters import as_json, session_filter
+from whyfor.store.sqlite.search_index import index_card
+from whyfor.store.sqlite.titles import headline
 
-_STORED = """
-    SELECT o.body, s.agent, s.session_id, s.parent, p.identity, s.branch
+# Where a note belongs: to its session, a subagent's to the branch of its caller; or as it says.
+_PLACES = """
+    SELECT n.key,
+      coalesce(t.agent, n.agent) AS agent,
+      coalesce(t.session_id, n.session_name) AS session_id,
+      t.parent,
+      CASE WHEN t.id IS NULL THEN n.project_id ELSE t.project_id END AS project_id,
+      coalesce(t.branch, u.branch, n.branch) AS branch
+    FROM observations n
+    LEFT JOIN sessions t ON t.id = n.session_id
+    LEFT JOIN sessions u ON u.agent = t.agent AND u.session_id = t.parent
+"""
+_STORED = f"""
+    SELECT o.body, s.agent, s.session_id, s.parent, p.identity, s.branch,
+      (SELECT r.key FROM observations r WHERE r.replaces = o.key ORDER BY r.at DESC LIMIT 1)
     FROM observations o
-    JOIN sessions s ON s.id = o.session_id
+    JOIN ({_PLACES}) s ON s.key = o.key
     LEFT JOIN projects p ON p.id = s.project_id
 """
+_CURRENT = "NOT EXISTS (SELECT 1 FROM observations r WHERE r.replaces = o.key)"
+_TEXT = """(
+    SELECT concat_ws(
+      ' ', json_extract(b, '$.title'), json_extract(b, '$.narrative'), json_extract(b, '$.facts'))
+    FROM (SELECT CAST(o.body AS TEXT) AS b))"""
+_SHORT = 8  # characters of a key that are shown at least
 _encode = msgspec.json.Encoder().encode
 _observation = msgspec.json.Decoder(Observation).decode
 _summary = msgspec.json.Decoder(SessionSummary).decode
+_statement = msgspec.json.Decoder(NoteStatement).decode
 
 
 class SqliteMemory:
@@ -63,17 +93,12 @@ class SqliteMemory:
             "INSERT INTO memories VALUES(?, ?, ?, ?, ?)",
             (number, session.first_seq, session.last_seq, version, _encode(memory.summary)),
         )
-        self.db.executemany(
-            "INSERT OR REPLACE INTO observations VALUES(?, ?, ?, ?, ?, ?)",
-            [
-                (each.key, number, each.type, each.state, each.at, _encode(each))
-                for each in memory.observations
-            ],
-        )
-        self.db.executemany(
-            "INSERT OR IGNORE INTO observation_files VALUES(?, ?)",
-            [(path, each.key) for each in memory.observations for path in _files(each)],
-        )
+        index_card(self.db, number, memory.card)
+        said = self._said_of(session)
+        for note in memory.observations:
+            self._put(apply_statements(note, said.pop(note.key, ())), number)
+        for key in said:  # what a person wrote stays, also if the rules see no such note any more
+            self._renew(key)
         self.db.executemany(
             "INSERT INTO session_commands VALUES(?, ?, ?, ?, ?, ?, ?)",
             [(number, *msgspec.structs.astuple(each)) for each in memory.commands],
@@ -89,25 +114,151 @@ class SqliteMemory:
         )
         for table in ("observations", "memories", "session_commands"):
             self.db.execute(f"DELETE FROM {table} WHERE session_id = ?", (session,))
+        self.db.execute("DELETE FROM cards WHERE rowid = ?", (session,))
+
+    def _said_of(self, session: WaitingSession) -> dict[str, list[NoteStatement]]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT body FROM note_statements
+            WHERE agent = ? AND session_id = ? AND session_id <> '' ORDER BY id
+            """,
+            (session.agent, session.session_id),
+        )
+        found: dict[str, list[NoteStatement]] = {}
+        for (body,) in rows:
+            said = _statement(body)
+            found.setdefault(said.key, []).append(said)
+        return found
+
+    def _put(
+        self, note: Observation | None, session: int, said: NoteStatement | None = None
+    ) -> None:
+        """Write an observation of a session; or of none, which says itself where it belongs."""
+        if note is None:
+            return
+        place: tuple[Any, ...] = (None, None, "", "")
+        if said is not None:
+            project = fetch(self.db, "SELECT id FROM projects WHERE identity = ?", (said.project,))
+            number = project[0][0] if project else None
+            place = (number, said.branch, said.agent, said.session_id)
+        self.db.execute(
+            """
+            INSERT OR REPLACE INTO observations(
+              key, session_id, type, state, at, body, pinned, replaces,
+              project_id, branch, agent, session_name)
+            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            (
+                *(note.key, session, note.type, note.state, note.at, _encode(note)),
+                *(note.pinned, note.replaces, *place),
+            ),
+        )
+        self.db.executemany(
+            "INSERT OR IGNORE INTO observation_files VALUES(?, ?)",
+            [(path, note.key) for path in _files(note)],
+        )
+
+    def _drop(self, key: str) -> None:
+        self.db.execute("DELETE FROM observations WHERE key = ?", (key,))
+        self.db.execute("DELETE FROM observation_files WHERE key = ?", (key,))
+
+    # -- what was said about them ----------------------------------------------------------------
+
+    def state(self, statement: NoteStatement) -> None:
+        self.db.execute(
+            """
+            INSERT OR IGNORE INTO note_statements(key, at, action, agent, session_id, body)
+            VALUES(?, ?, ?, ?, ?, ?)
+            """,
+            (*statement_id(statement), statement.agent, statement.session_id, _encode(statement)),
+        )
+        self._renew(statement.key)
+
+    def _renew(self, key: str) -> None:
+        """Make one observation again from what was said about it."""
+        said = self.said(key)
+        rows = fetch(self.db, "SELECT session_id, body FROM observations WHERE key = ?", (key,))
+        session, body = rows[0] if rows else (0, None)
+        before = _observation(body) if session else None  # what was said before is in it
+        after = apply_statements(before, said)
+        self._drop(key)
+        written = next((each for each in reversed(said) if each.action == "write"), None)
+        self._put(after, session, None if session else written)
+
+    def said(self, key: str) -> list[NoteStatement]:
+        sql = "SELECT body FROM note_statements WHERE key = ? ORDER BY id"
+        return [_statement(body) for (body,) in fetch(self.db, sql, (key,))]
+
+    def all_said(self) -> list[NoteStatement]:
+        rows = fetch(self.db, "SELECT body FROM note_statements ORDER BY id")
+        return [_statement(body) for (body,) in rows]
+
+    def model_calls(self, since: int) -> list[ModelCall]:
+        sql = "SELECT body FROM note_statements WHERE action = 'asked' AND at >= ? ORDER BY id"
+        found = (_statement(body).call for (body,) in fetch(self.db, sql, (since,)))
+        return [call for call in found if call]
+
+    def unasked(self, since: int, until: int, limit: int) -> list[WaitingSession]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT s.id, s.agent, s.session_id, s.own_from, s.last_seq
+            FROM sessions s
+            WHERE s.parent IS NULL
+              AND s.last_seq >= s.own_from
+              AND s.ended_at BETWEEN ? AND ?
+              AND NOT EXISTS (
+                SELECT 1 FROM note_statements n
+                WHERE n.action = 'asked' AND n.agent = s.agent AND n.session_id = s.session_id)
+            ORDER BY s.ended_at DESC, s.id
+            LIMIT ?
+            """,
+            (since, until, limit),
+        )
+        return [WaitingSession(*row) for row in rows]
+
+    def keep_said(self, kept: Iterable[NoteStatement]) -> None:
+        known = {statement_id(each) for each in kept}
+        gone = [each for each in self.all_said() if statement_id(each) not in known]
+        self.db.executemany(
+            "DELETE FROM note_statements WHERE key = ? AND at = ? AND action = ?",
+            [statement_id(each) for each in gone],
+        )
+        for key in dict.fromkeys(each.key for each in gone):
+            # A derived one is made again from its session.
+            self.db.execute(
+                """
+                UPDATE memories SET version = -1
+                WHERE session_id IN (SELECT session_id FROM observations WHERE key = ?)
+                """,
+                (key,),
+            )
+            self._drop(key)
+            self._renew(key)
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def name_session(self, session: int, title: ProposedTitle) -> None:
+        self.db.execute(
+            "UPDATE sessions SET title=?, title_rank=? WHERE id=? AND title_rank<?",
+            (headline(title.text), title.rank, session, title.rank),
+        )
 
     def summary(self, session: int) -> SessionSummary | None:
         rows = fetch(self.db, "SELECT summary FROM memories WHERE session_id = ?", (session,))
         return _summary(rows[0][0]) if rows else None
 
     def observations(self, wanted: MemoryFilter, limit: int | None) -> list[StoredObservation]:
-        where, values = session_filter(wanted.sessions, "o.at")
-        for column, given in (("o.type", wanted.types), ("o.state", wanted.states)):
-            if given:
-                where.append(f"{column} IN (SELECT value FROM json_each(?))")
-                values.append(as_json(list(given)))
-        if wanted.file:
-            where.append(
-                """
-                o.key IN (
-                  SELECT key FROM observation_files WHERE path = ? OR path LIKE ? ESCAPE '\\')
-                """
-            )
-            values += [wanted.file, "%/" + _escaped(wanted.file)]
+        return self.note_page(wanted, -1 if limit is None else limit, None)
+
+    def note_page(
+        self, wanted: MemoryFilter, limit: int, after: NotePlace | None
+    ) -> list[StoredObservation]:
+        where, values = _conditions(wanted)
+        if after is not None:
+            where.append("(coalesce(o.at, -1) < ? OR (coalesce(o.at, -1) = ? AND o.key > ?))")
+            values += [after.at, after.at, after.key]
         rows = fetch(
             self.db,
             f"""
@@ -116,9 +267,38 @@ class SqliteMemory:
             ORDER BY o.at DESC, o.key
             LIMIT ?
             """,
-            (*values, -1 if limit is None else limit),
+            (*values, limit),
         )
         return [_stored(row) for row in rows]
+
+    def count(self, wanted: MemoryFilter) -> NoteCounts:
+        where, values = _conditions(wanted)
+        rows = fetch(
+            self.db,
+            f"""
+            SELECT count(*), count(DISTINCT s.agent || ':' || nullif(s.session_id, '')),
+              coalesce(sum(o.state <> 'refuted' AND {_CURRENT}), 0)
+            FROM observations o
+            JOIN ({_PLACES}) s ON s.key = o.key
+            WHERE {" AND ".join(where) or "1"}
+            """,
+            tuple(values),
+        )
+        return NoteCounts(*rows[0])
+
+    def projects(self) -> list[ProjectNotes]:
+        rows = fetch(
+            self.db,
+            f"""
+            SELECT p.identity, count(*), max(o.at)
+            FROM observations o
+            JOIN ({_PLACES}) s ON s.key = o.key
+            JOIN projects p ON p.id = s.project_id
+            GROUP BY p.id
+            ORDER BY max(o.at) DESC, p.identity
+            """,
+        )
+        return [ProjectNotes(*row) for row in rows]
 
     def observation(self, key: str) -> StoredObservation:
         rows = fetch(
@@ -131,6 +311,22 @@ class SqliteMemory:
         if len(rows) > 1:
             raise Ambiguous(f"{key!r} fits several notes", "Give more of the id.")
         return _stored(rows[0])
+
+    def short_keys(self, keys: Iterable[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for key in keys:
+            beside = fetch(
+                self.db,
+                """
+                SELECT max(key) FROM observations WHERE key < ?1
+                UNION ALL
+                SELECT min(key) FROM observations WHERE key > ?1
+                """,
+                (key,),
+            )
+            size = max(_SHORT, *(_shared(key, other or "") + 1 for (other,) in beside))
+            found[key] = key[:size]
+        return found
 
     def commands(self, projects: Iterable[int]) -> list[CommandCount]:
         rows = fetch(
@@ -146,6 +342,46 @@ class SqliteMemory:
             (as_json(list(projects)),),
         )
         return [CommandCount(*row) for row in rows]
+
+    def last_user(self, kind: str, name: str, projects: Iterable[int]) -> int | None:
+        used = "session_commands u" if kind == "run" else "touches u"
+        fits = "u.family = ?1" if kind == "run" else "instr('/' || u.path || '/', ?1) > 0"
+        path = name.strip("/").removeprefix(".")
+        rows = fetch(
+            self.db,
+            f"""
+            SELECT s.id
+            FROM {used}
+            JOIN sessions s ON s.id = u.session_id
+            WHERE s.project_id IN (SELECT value FROM json_each(?2)) AND {fits}
+            ORDER BY s.ended_at DESC, s.id DESC
+            LIMIT 1
+            """,
+            (name if kind == "run" else f"/{path}/" if path else "/", as_json(list(projects))),
+        )
+        return int(rows[0][0]) if rows else None
+
+    def printed(self, session: int) -> list[str]:
+        sql = "SELECT text FROM events WHERE session_id = ? AND kind = 'tool.result'"
+        return [text for (text,) in fetch(self.db, sql, (session,))]
+
+    def touched(self, session: int) -> set[str]:
+        sql = "SELECT DISTINCT path FROM touches WHERE session_id = ?"
+        return {path for (path,) in fetch(self.db, sql, (session,))}
+
+    def questions(self, session: int) -> list[str]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT t.text
+            FROM events e
+            JOIN event_texts t ON t.id = e.id
+            WHERE e.session_id = ? AND e.kind = 'tool.call'
+              AND (e.name LIKE '%whyfor%' OR t.text LIKE '%whyfor%')
+            """,
+            (session,),
+        )
+        return [text for (text,) in rows]
 
     def files(self, projects: Iterable[int], limit: int) -> list[TouchedFile]:
         rows = fetch(
@@ -167,12 +403,57 @@ class SqliteMemory:
         ]
 
 
+def _conditions(wanted: MemoryFilter) -> tuple[list[str], list[Any]]:
+    """Return the conditions on observations `o` and their places `s`."""
+    where, values = session_filter(wanted.sessions, "o.at")
+    among = (
+        ("o.type", wanted.types or None),
+        ("o.state", wanted.states or None),
+        ("o.session_id", wanted.numbers),
+    )
+    for column, given in among:
+        if given is not None:
+            where.append(f"{column} IN (SELECT value FROM json_each(?))")
+            values.append(as_json(list(given)))
+    if wanted.pinned:
+        where.append("o.pinned")
+    if wanted.current:
+        where.append(_CURRENT)
+    if wanted.file:
+        where.append(
+            """
+            o.key IN (SELECT key FROM observation_files WHERE path = ? OR path LIKE ? ESCAPE '\\')
+            """
+        )
+        values += [wanted.file, "%/" + _escaped(wanted.file)]
+    if wanted.paths is not None:
+        where.append(
+            """
+            o.key IN (
+              SELECT key FROM observation_files WHERE path IN (SELECT value FROM json_each(?)))
+            """
+        )
+        values.append(as_json(list(wanted.paths)))
+    for word in wanted.words:
+        where.append(f"{_TEXT} LIKE ? ESCAPE '\\'")
+        values.append(f"%{_escaped(word)}%")
+    return where, values
+
+
 def _stored(row: tuple[Any, ...]) -> StoredObservation:
     return StoredObservation(_observation(row[0]), *row[1:])
 
 
 def _files(note: Observation) -> dict[str, None]:
     return dict.fromkeys((*note.files_written, *note.files_read))
+
+
+def _shared(one: str, other: str) -> int:
+    """Return how many characters two keys begin with alike."""
+    for place, (mine, theirs) in enumerate(zip(one, other, strict=False)):
+        if mine != theirs:
+            return place
+    return min(len(one), len(other))
 
 
 def _escaped(text: str) -> str:

@@ -90,7 +90,7 @@ class PlaceWriter:
         old = first_row(self.db, "SELECT id FROM projects WHERE identity=?", (identity,))
         if old is None:
             return
-        for table in ("sessions", "places", "commits", "checkpoints"):
+        for table in ("sessions", "places", "commits", "checkpoints", "observations"):
             self.db.execute(
                 f"UPDATE {table} SET project_id=? WHERE project_id=?", (project_id, old[0])
             )

@@ -17,6 +17,8 @@ from whyfor.model.events import SEQ_MASK as SEQ_MASK
 from whyfor.store.protocol import RENEW
 from whyfor.store.sqlite.listing_index import fill_listing
 from whyfor.store.sqlite.search_index import index_all
+from whyfor.store.sqlite.titles import name_sessions
+from whyfor.terminal import options, raw_stream, say
 
 _M001 = """
 CREATE TABLE projects(
@@ -288,6 +290,56 @@ DELETE FROM linked;
 DELETE FROM tips;
 """
 
+# What people and agents say about notes, in order. A note that one of them wrote is of no
+# session's events: its session_id is 0, and it says itself where it belongs.
+_M017 = """
+CREATE TABLE note_statements(
+  id INTEGER PRIMARY KEY, key TEXT NOT NULL, at INTEGER NOT NULL, action TEXT NOT NULL, agent TEXT NOT NULL,
+  session_id TEXT NOT NULL, body BLOB NOT NULL, UNIQUE(key, at, action));
+CREATE INDEX note_statements_of_session ON note_statements(session_id) WHERE session_id<>'';
+ALTER TABLE observations ADD COLUMN project_id INTEGER;
+ALTER TABLE observations ADD COLUMN branch TEXT;
+ALTER TABLE observations ADD COLUMN agent TEXT NOT NULL DEFAULT '';
+ALTER TABLE observations ADD COLUMN session_name TEXT NOT NULL DEFAULT '';
+ALTER TABLE observations ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE observations ADD COLUMN replaces TEXT;
+CREATE INDEX observations_replaced ON observations(replaces) WHERE replaces IS NOT NULL;
+"""
+
+# One card for each session: what a search for a session as a whole looks at; see search_index.py.
+# A new title or commit makes the card anew; of a link that is gone nothing stays.
+_M018 = """
+CREATE VIRTUAL TABLE cards USING fts5(
+  title, prompts, closing, files, commits, learned, content='', contentless_delete=1,
+  tokenize="porter unicode61 remove_diacritics 2");
+CREATE TRIGGER card_of_title AFTER UPDATE OF title ON sessions WHEN OLD.title IS NOT NEW.title BEGIN
+  UPDATE memories SET version=0 WHERE session_id=NEW.id; END;
+CREATE TRIGGER card_of_link AFTER INSERT ON parts BEGIN
+  UPDATE memories SET version=0 WHERE session_id=NEW.session_id; END;
+CREATE TRIGGER card_of_unlink AFTER DELETE ON parts BEGIN
+  UPDATE memories SET version=0 WHERE session_id=OLD.session_id;
+  DELETE FROM cards WHERE rowid=OLD.session_id; END;
+UPDATE memories SET version=0;
+"""
+
+# What sessions were told of earlier ones, as their hooks reported it.
+_M019 = """
+CREATE INDEX signals_told ON signals(session_agent, session_id, at)
+  WHERE json_extract(data, '$.memory') IS NOT NULL;
+CREATE VIEW injections AS
+  SELECT id, at, session_agent, session_id, json_extract(data, '$.memory') AS told
+  FROM signals
+  WHERE json_extract(data, '$.memory') IS NOT NULL;
+"""
+
+# Ranks of titles have room between them: see model/titles.py. Titles from prompts are made anew.
+_M020 = """
+UPDATE sessions
+SET title_rank = CASE title_rank WHEN 0 THEN 40 WHEN 1 THEN 50 WHEN 2 THEN 60 ELSE 80 END
+WHERE title_rank >= 0;
+"""
+_TITLED = 20  # the version that has them
+
 MIGRATIONS = (
     _M001,
     _M002,
@@ -305,6 +357,10 @@ MIGRATIONS = (
     _M014,
     _M015,
     _M016,
+    _M017,
+    _M018,
+    _M019,
+    _M020,
 )
 _INDEXED = 15  # the version whose search index is made anew
 VERSION = len(MIGRATIONS)
@@ -324,9 +380,18 @@ def migrate(db: apsw.Connection) -> None:
     if 0 < version < _LISTED:
         fill_listing(db)
     if 0 < version < _INDEXED:
+        _tell("Making a new search index for this version of Whyfor. This happens once.")
         index_all(db)
+    if 0 < version < _TITLED:
+        name_sessions(db)
     if version < VERSION:
         db.pragma("user_version", VERSION)
+
+
+def _tell(line: str) -> None:
+    """Say what takes long to somebody at a terminal, and to nobody else."""
+    if raw_stream(stderr=True).isatty() and not options.quiet:
+        say(line, stderr=True)
 
 
 def missing_tables(db: apsw.Connection) -> set[str]:

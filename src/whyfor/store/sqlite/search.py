@@ -15,6 +15,7 @@ from whyfor.model.events import SEQ_MASK as _MASK
 from whyfor.model.query import (
     FIELDS,
     Atom,
+    CardMatch,
     Filters,
     Match,
     PassageQuery,
@@ -23,7 +24,7 @@ from whyfor.model.query import (
     TurnMatch,
 )
 from whyfor.store.sqlite.connection import fetch, first_row
-from whyfor.store.sqlite.filters import THREAD, as_json, doc_filter
+from whyfor.store.sqlite.filters import THREAD, as_json, doc_filter, session_filter
 from whyfor.store.sqlite.search_index import PART_BITS
 
 _COLUMNS = {
@@ -62,6 +63,10 @@ _PASSAGES = _Table(
     "bm25(passages, 2.0, 1.5, 1.0, 1.0)",
     f"(SELECT max(id) FROM docs WHERE id <= p.id >> {PART_BITS})",
 )
+
+
+# title, prompts, closing, files, commits, learned
+_CARD_SCORE = "bm25(cards, 3.0, 3.0, 2.0, 1.0, 3.0, 2.0)"
 
 
 class SqliteSearch:
@@ -116,6 +121,29 @@ class SqliteSearch:
             Match(ident >> SEQ_BITS, ident & _MASK, last, turn, created, -score)
             for ident, last, turn, created, score in rows
         ]
+
+    def cards(
+        self, words: Iterable[str], filters: Filters, limit: int, *, every: bool = False
+    ) -> list[CardMatch]:
+        by_stem = {self.stem(word): word for word in words}
+        quoted = [f'"{word}"' for stem, word in by_stem.items() if stem]
+        if not quoted or filters.fields:
+            return []
+        where, values = session_filter(filters)
+        if filters.committed:
+            where.append("s.id IN (SELECT session_id FROM parts)")
+        rows = fetch(
+            self.db,
+            f"""
+            SELECT c.id, c.score, s.started_at
+            FROM (SELECT rowid AS id, {_CARD_SCORE} AS score FROM cards WHERE cards MATCH ?) c
+            JOIN sessions s ON s.id = c.id
+            WHERE {" AND ".join(where) or "1"}
+            ORDER BY c.score, c.id LIMIT ?
+            """,
+            ((" AND " if every else " OR ").join(quoted), *values, limit),
+        )
+        return [CardMatch(session, -score, at) for session, score, at in rows]
 
     def turn_of(self, session: int, key: int) -> Match | None:
         row = first_row(

@@ -9,6 +9,10 @@ repeats the words of earlier work and must not outrank it.
 for what was done, with words reduced to their stems: it ranks. The number of a row is the number
 of its first event and of the part of that event's text it begins with.
 
+`cards` has one row for each session: its title, prompts, closing words, files, commits and what was
+learned, with identifiers also in their parts. It finds a session whose words stand far apart, and
+in which no single passage has many of them.
+
 Boundaries depend on the events alone, so a session indexed piece by piece has the same documents
 as one indexed at once; an append re-makes only the last document and its passages. A session's
 title is a document, and a passage, with seq 0.
@@ -16,13 +20,15 @@ title is a document, and a passage, with seq 0.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import apsw
 
 from whyfor.model.events import SEQ_BITS
-from whyfor.model.findings import TITLE_PROMPT
+from whyfor.model.memory import SearchCard
+from whyfor.model.titles import TITLE_PROMPT
 
 MAX_DOC = 65_536
 RESULT_HEAD = 1_500
@@ -36,6 +42,9 @@ _WORDS = f"INSERT INTO words(rowid, {', '.join(COLUMNS)}, files, names) VALUES(?
 _PASSAGES = "INSERT INTO passages(rowid, prompts, answers, calls) VALUES(?,?,?,?)"
 _SPOKEN = {"user.prompt": 0, "assistant.message": 1}
 _DONE = 2
+_IDENTIFIER = re.compile(r"\b(?:[A-Za-z]+[a-z][A-Z]|[A-Za-z\d]+_[A-Za-z\d])\w*")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_CARD_FILES = 200
 PART_BITS = 6  # of a passage's number: a text has no more parts than that can count
 _PARTS = 1 << PART_BITS
 
@@ -56,10 +65,11 @@ class _Doc:
 class _Passages:
     """Cuts what was said and done in a document into rows of about the same size."""
 
-    __slots__ = ("_done", "_said", "rows")
+    __slots__ = ("_done", "_said", "_sizes", "rows")
 
     def __init__(self) -> None:
         self.rows: dict[int, tuple[list[str], ...]] = {}
+        self._sizes: dict[int, int] = {}  # characters of each row
         self._said = self._done = 0  # the row that what comes next is added to
 
     def add(self, ident: int, kind: str, text: str) -> None:
@@ -74,16 +84,13 @@ class _Passages:
 
     def _put(self, row: int, number: int, column: int, text: str) -> int:
         """Put a text into a row if it has room, else into a new one; return which."""
-        texts = self.rows.get(row)
-        if texts is None or _size(texts) + len(text) > PASSAGE:
-            row, texts = number, ([], [], [])
-            self.rows[row] = texts
-        texts[column].append(text)
+        size = self._sizes.get(row, PASSAGE) + len(text)
+        if size > PASSAGE:
+            row, size = number, len(text)
+            self.rows[row] = ([], [], [])
+        self.rows[row][column].append(text)
+        self._sizes[row] = size
         return row
-
-
-def _size(texts: tuple[list[str], ...]) -> int:
-    return sum(len(text) for column in texts for text in column)
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -99,13 +106,15 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def index_session(db: apsw.Connection, session: int, dirty_from: int) -> None:
-    """Bring the documents of a session up to date from a changed event on."""
+    """Bring the documents of a session up to date from a changed event on; what is remembered of
+    it, its card too, is made anew by the next ingest's last step."""
     base = session << SEQ_BITS
     top = base + (1 << SEQ_BITS) - 1
     sql = "SELECT max(id) FROM docs WHERE id BETWEEN ? AND ?"
     [(last,)] = _rows(db, sql, (base + 1, base + dirty_from))
     first = base + 1 if last is None else int(last)
     remove_documents(db, first, top)
+    db.execute("UPDATE memories SET version=0 WHERE session_id=?", (session,))
     files = _files(db, session, first - base)
     rows: list[tuple[int, int, int, int | None]] = []
     passages: list[tuple[Any, ...]] = []
@@ -131,6 +140,53 @@ def index_title(db: apsw.Connection, session: int, title: str, created_at: int |
     db.execute("INSERT INTO docs VALUES(?,0,1,?)", (ident, created_at))
     db.execute("INSERT INTO words(rowid, title) VALUES(?,?)", (ident, title))
     db.execute("INSERT INTO passages(rowid, title) VALUES(?,?)", (ident << PART_BITS, title))
+
+
+def index_card(db: apsw.Connection, session: int, card: SearchCard) -> None:
+    """Write the card of a session that has none."""
+    title = _rows(db, "SELECT coalesce(title, '') FROM sessions WHERE id=?", (session,))
+    files = _rows(
+        db,
+        "SELECT DISTINCT path FROM touches WHERE session_id=? AND action='write' LIMIT ?",
+        (session, _CARD_FILES),
+    )
+    subjects = _rows(
+        db,
+        """
+        SELECT c.subject FROM parts p JOIN checkpoints c ON c.sha=p.sha
+        WHERE p.session_id=? AND c.superseded_by IS NULL
+        ORDER BY c.committed_at
+        """,
+        (session,),
+    )
+    columns = (
+        _joined(title),
+        card.prompts,
+        card.closing,
+        " ".join(_name(path) for (path,) in files),
+        f"{card.commits}\n{_joined(subjects)}",
+        card.learned,
+    )
+    db.execute(
+        "INSERT INTO cards(rowid, title, prompts, closing, files, commits, learned) "
+        "VALUES(?,?,?,?,?,?,?)",
+        (session, *map(_spelled, columns)),
+    )
+
+
+def _joined(rows: list[Any]) -> str:
+    return "\n".join(text for (text,) in rows)
+
+
+def _name(path: str) -> str:
+    """The end of a path that says which file it is."""
+    return "/".join(path.replace("\\", "/").split("/")[-2:])
+
+
+def _spelled(text: str) -> str:
+    """Return a text with the parts of its identifiers after it: parseQuery, parse_query."""
+    parts = [part for name in _IDENTIFIER.findall(text) for part in _PART.findall(name)]
+    return f"{text} {' '.join(parts)}" if parts else text
 
 
 def remove_documents(db: apsw.Connection, first: int, last: int) -> None:

@@ -20,6 +20,7 @@ from whyfor.model.sessions import (
     SessionPlace,
     Tokens,
 )
+from whyfor.model.titles import title_source
 from whyfor.store.sqlite.connection import fetch, value
 from whyfor.store.sqlite.filters import UNCOUNTED, WORKED, as_json, session_filter
 
@@ -28,7 +29,7 @@ _SESSION = (
     "s.prompts, "
     "s.messages, s.tool_calls, s.input, s.cache_read, s.cache_write, s.output, s.reasoning, "
     "s.models, s.parent, "
-    "s.subagent, s.unparsed, s.copy_of, s.copy_kind, s.own_from, s.original"
+    "s.subagent, s.unparsed, s.copy_of, s.copy_kind, s.own_from, s.original, s.title_rank"
 )
 _FROM = "FROM sessions s LEFT JOIN projects p ON p.id = s.project_id"
 # Whose sessions there are: a step through the index each, however many sessions they have.
@@ -37,15 +38,7 @@ _AGENTS = (
     "SELECT (SELECT min(agent) FROM sessions WHERE agent > name) FROM agents WHERE name IS NOT "
     "NULL)"
 )
-_ORDER = {
-    "last": "coalesce(s.ended_at, s.started_at)",
-    "started": "s.started_at",
-    "tokens": (
-        "coalesce(s.input, 0) + coalesce(s.cache_read, 0) + coalesce(s.cache_write, 0) + "
-        "coalesce(s.output, 0)"
-    ),
-}
-_OLDEST = -(1 << 62)  # stands for an unknown beginning: such sessions come last
+_OLDEST = -(1 << 62)  # used for an unknown beginning: such sessions come last
 _BRIEF = """
     SELECT id, agent, session_id, parent, ended_at, last_seq, project_id, branch, title, own_from
     FROM sessions
@@ -56,15 +49,13 @@ class SqliteSessions:
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
 
-    def matching(
-        self, filters: Filters, *, limit: int | None, subagents: bool, sort: str = "started"
-    ) -> list[Session]:
+    def matching(self, filters: Filters, *, limit: int | None, subagents: bool) -> list[Session]:
         where, values = session_filter(filters)
         if not subagents:
             where.append("s.parent IS NULL")
         sql = (
             f"SELECT {_SESSION} {_FROM} WHERE {' AND '.join(where) or '1'} ORDER BY "
-            f"{_ORDER[sort]} DESC, s.id DESC"
+            "s.started_at DESC, s.id DESC"
         )
         if limit is not None:
             sql += f" LIMIT {int(limit)}"
@@ -157,6 +148,7 @@ class SqliteSessions:
             copy_kind=row[22],
             own_from=row[23],
             original=row[24],
+            title_source=title_source(row[25]),
         )
 
     def page(
@@ -184,8 +176,8 @@ class SqliteSessions:
             """
             SELECT id, agent || ':' || session_id, original, copy_of, copy_kind, own_from,
                    own_from > last_seq
-            FROM sessions
-            WHERE original IS NOT NULL
+            FROM sessions INDEXED BY sessions_copies
+            WHERE (original IS NOT NULL OR own_from > 1) AND original IS NOT NULL
             ORDER BY started_at, id
             """,
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import apsw
 import msgspec
 
+from whyfor.model.memory import Injection
 from whyfor.model.signals import CommitSignal, Process, Signal
 from whyfor.store.sqlite.connection import fetch, first_row, stepped, value
 from whyfor.store.sqlite.filters import as_json
@@ -82,6 +83,19 @@ class SqliteSignals:
             facts = dict(zip(names, row, strict=True))
             found.append(Signal(**facts, data=_decode(data)))
         return found
+
+    def injections(self, agent: str, session_id: str) -> list[Injection]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT at, told
+            FROM injections
+            WHERE session_agent = ? AND session_id = ?
+            ORDER BY at
+            """,
+            (agent, session_id),
+        )
+        return [msgspec.convert({**_decode(told), "at": at}, Injection) for at, told in rows]
 
     def made_in_session(self, shas: Iterable[str]) -> set[str]:
         rows = fetch(

@@ -20,14 +20,10 @@ from whyfor.model.stats import (
     StoreTotals,
 )
 from whyfor.store.sqlite.connection import fetch, first_row, value
-from whyfor.store.sqlite.filters import COUNTS, THREAD, WORKED, as_json, session_filter
+from whyfor.store.sqlite.filters import COUNTS, THREAD, WORKED, WRONG, as_json, session_filter
 
 # What happened in a session, not in the one it is a copy of.
 _OWN = f"(e.id & {SEQ_MASK}) >= s.own_from"
-# As in the index events_wrong, word for word: SQLite uses it for nothing else.
-_WRONG = (
-    "kind='error' OR interrupted OR kind='approval.resolved' AND denied OR failed AND NOT denied"
-)
 _TOKENS = ("input", "cache_read", "cache_write", "output", "reasoning")
 _NEXT = """
     (SELECT min(r.created_at)
@@ -209,7 +205,7 @@ class SqliteStats:
             f"""
             SELECT e.session_id, e.turn, e.kind, substr(e.text, 1, 120),
                    json_type(e.data, '$.exit_code') IS NOT NULL
-            FROM (SELECT * FROM events INDEXED BY events_wrong WHERE {_WRONG}) e
+            FROM (SELECT * FROM events INDEXED BY events_wrong WHERE {WRONG}) e
             JOIN sessions s ON s.id=e.session_id
             WHERE s.parent IS NULL AND {_OWN} AND {where}
             """,

@@ -10,8 +10,9 @@ import apsw
 import msgspec
 
 from whyfor.model.events import SEQ_BITS, Event, LongText
-from whyfor.model.findings import TITLE_DERIVED, TITLE_PROMPT, Bucket
+from whyfor.model.findings import Bucket
 from whyfor.model.sources import Source, UnparsedRecord
+from whyfor.model.titles import TITLE_DERIVED
 from whyfor.store.sqlite.changes import ChangeLog
 from whyfor.store.sqlite.connection import fetch, first_row
 from whyfor.store.sqlite.copies import mark_copies
@@ -22,6 +23,7 @@ from whyfor.store.sqlite.places import PlaceWriter
 from whyfor.store.sqlite.search_index import index_session, index_title
 from whyfor.store.sqlite.signals import SignalWriter
 from whyfor.store.sqlite.sources import SourceWriter
+from whyfor.store.sqlite.titles import headline, name_by_prompt
 from whyfor.store.sqlite.usage import add_usage, share_usage, shared_usage, total_usage
 
 MAX_TEXT = 1_000_000  # characters of one event; the record in its segment is always whole
@@ -267,8 +269,7 @@ class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
         if kind == "user.prompt":
             row["turn"] += 1
             row["prompts"] += event.actor == "user"
-            if row["title_rank"] < TITLE_PROMPT and event.text.strip():
-                row["title_rank"], row["title"] = TITLE_PROMPT, _headline(event.text)
+            name_by_prompt(row, event.text, row["title_rank"] + 1)
         elif kind == "tool.call":
             row["tool_calls"] += event.actor != "user"
         if kind in _COUNTED:
@@ -316,9 +317,8 @@ class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
         if self._replace_long(ident, event) or changed:
             self._dirty(live, seq)
             self._log.add_event(ident)
-        first_prompt = event.kind == "user.prompt" and turn == 1 and event.text.strip()
-        if first_prompt and live.row["title_rank"] <= TITLE_PROMPT:
-            live.row["title_rank"], live.row["title"] = TITLE_PROMPT, _headline(event.text)
+        if event.kind == "user.prompt" and turn == 1:
+            name_by_prompt(live.row, event.text, live.row["title_rank"])
 
     def _replace_long(self, ident: int, event: Event) -> bool:
         """Keep where the whole of its text is now; returns whether it is of another size."""
@@ -343,7 +343,7 @@ class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
             if facts.get(name):
                 row[name] = facts[name]
         if facts.get("title_rank", -1) >= row["title_rank"] and facts.get("title"):
-            row["title_rank"], row["title"] = facts["title_rank"], _headline(facts["title"])
+            row["title_rank"], row["title"] = facts["title_rank"], headline(facts["title"])
         if bucket.leaf_titles:
             self._titles_added = True
             self._known_leaves().update(key for key, _ in bucket.leaf_titles)
@@ -363,10 +363,7 @@ class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
         marks = ", ".join(f"{name}=?" for name in SESSION_ROW)
         self.db.executemany(
             f"UPDATE sessions SET {marks} WHERE id=?",
-            [
-                (*(live.row[name] for name in SESSION_ROW), live.id)
-                for live in self._changed.values()
-            ],
+            [(*map(live.row.get, SESSION_ROW), live.id) for live in self._changed.values()],
         )
         self.inherit_projects(list(self._changed))
         # also when only its end moved: that may change who counts
@@ -393,9 +390,10 @@ class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
     def _mark_copies(self, shared: dict[int, list[tuple[int, int]]]) -> set[int]:
         """Find out again which sessions begin with another's records; returns those of which
         something else is known now."""
-        found = mark_copies(
-            self.db, {number: {owner for _, owner in rows} for number, rows in shared.items()}
-        )
+        owners: dict[int, set[int]] = {}
+        for number, rows in shared.items():
+            owners[number] = {owner for _, owner in rows}
+        found = mark_copies(self.db, owners)
         for live in self._live.values():
             if live.id in found:
                 live.row.update(found[live.id])
@@ -483,11 +481,3 @@ def _clean(text: str) -> str:
     if len(text) > MAX_TEXT:
         text = text[:MAX_TEXT]
     return text.replace("\x00", "\u2400") if "\x00" in text else text
-
-
-def _headline(text: str) -> str:
-    """The first line with words in it, short enough for a table."""
-    for line in text.splitlines():
-        if line.strip():
-            return _clean(" ".join(line.split())[:200])
-    return ""

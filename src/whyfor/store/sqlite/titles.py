@@ -1,0 +1,50 @@
+"""What sessions are called, from their prompts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import apsw
+
+from whyfor.model.titles import TITLE_PLAN, TITLE_PROMPT, title_of_prompt
+from whyfor.store.sqlite.search_index import index_title
+
+TITLE_LONGEST = 200  # characters
+
+
+def headline(text: str) -> str:
+    """The first line with words in it, short enough for a table."""
+    for line in text.splitlines():
+        if line.strip():
+            return " ".join(line.split())[:TITLE_LONGEST].replace("\x00", "\u2400")
+    return ""
+
+
+def name_by_prompt(row: dict[str, Any], text: str, least: int) -> None:
+    """Call a session as a prompt does, if that is worth at least so much."""
+    if least > TITLE_PLAN:
+        return
+    found = title_of_prompt(text)
+    if found is not None and found.rank >= least:
+        row["title_rank"], row["title"] = found.rank, headline(found.text)
+
+
+def name_sessions(db: apsw.Connection) -> None:
+    """Name the sessions of a database whose titles were the first lines of their first prompts."""
+    sessions = list(db.execute("SELECT id, title, title_rank, started_at FROM sessions"))
+    for session, title, rank, started_at in sessions:
+        row = {"title": title, "title_rank": -1 if rank == TITLE_PROMPT else rank}
+        prompts = db.execute(
+            "SELECT text FROM events WHERE session_id=? AND kind='user.prompt' ORDER BY id",
+            (session,),
+        )
+        for (text,) in prompts:
+            name_by_prompt(row, str(text), row["title_rank"] + 1)
+        if (row["title"], row["title_rank"]) == (title, rank):
+            continue
+        db.execute(
+            "UPDATE sessions SET title=?, title_rank=? WHERE id=?",
+            (row["title"], row["title_rank"], session),
+        )
+        if row["title_rank"] > TITLE_PROMPT:
+            index_title(db, session, row["title"], started_at)
