@@ -48,6 +48,8 @@ class FileChange(msgspec.Struct):
     plus: int = 0
     minus: int = 0
     blob: str = ""  # what the file is after it
+    # where in `added` each block of lines begins that stand together
+    starts: list[int] = msgspec.field(default_factory=list)
 
 
 # -- commits -------------------------------------------------------------------------------------
@@ -241,6 +243,7 @@ class _DiffReader:
                     self._line(raw)
             elif raw.startswith(b"@@ "):
                 left = _hunk(raw)
+                self.change.starts.append(len(self.change.added))
             elif _NAME.fullmatch(raw):
                 if self.sha is not None:
                     yield self.sha, self.found

@@ -18,6 +18,7 @@ from whyfor.model.sessions import Session
 from whyfor.model.times import parse_when
 from whyfor.store.open import OpenStore, reading
 from whyfor.store.protocol import Store
+from whyfor.story.injections import session_injections
 from whyfor.story.rewinds import abandoned
 from whyfor.story.tokens import turns_of
 from whyfor.story.whole_text import whole_events
@@ -31,7 +32,12 @@ def load_conversation(settings: Settings, reference: str, *, whole: bool = True)
         events = list(whole_events(library, session.id, found) if whole else found)
         children = library.sessions.children([session.session_id])
         return Conversation(
-            session, events, turns_of(library, session, events), abandoned(events), children
+            session,
+            events,
+            turns_of(library, session, events),
+            abandoned(events),
+            children,
+            session_injections(library, session),
         )
 
 
@@ -41,7 +47,13 @@ _SHORT = 8  # characters of an id, where they fit one session alone
 def short_ids(settings: Settings, names: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Map agent:id of sessions to what people can type for each of them."""
     with reading(settings) as library:
-        return library.sessions.short_ids(names, _SHORT)
+        return printed_session_ids(library, names)
+
+
+def printed_session_ids(library: Store, names: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Map agent:id of sessions to what is printed of each: every command takes it for this
+    session alone."""
+    return library.sessions.short_ids(names, _SHORT)
 
 
 def find_session(library: OpenStore, reference: str) -> Session:

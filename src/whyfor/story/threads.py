@@ -3,15 +3,11 @@ in a file of their own. Lists show one row for them."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-
 import msgspec
 
+from whyfor.model.listing import fold_words
 from whyfor.model.sessions import SessionCopy
 from whyfor.store.protocol import Store
-
-_TIMES = {1: "once", 2: "twice"}
 
 
 class SessionThread(msgspec.Struct, frozen=True):
@@ -25,18 +21,9 @@ class SessionThread(msgspec.Struct, frozen=True):
         return [self.original, *(copy.name for copy in self.copies)]
 
     @property
-    def counts(self) -> dict[str, int]:
-        """How often it was resumed, forked and restored; only what happened."""
-        found = Counter(copy.kind for copy in self.copies)
-        return {kind: found[kind] for kind in ("resumed", "forked", "restored") if found[kind]}
-
-    @property
     def words(self) -> str:
-        """The same for people: `resumed twice, forked once`; empty if it has no copies."""
-        return ", ".join(
-            f"{kind} {_TIMES.get(number, f'{number} times')}"
-            for kind, number in self.counts.items()
-        )
+        """How often it was resumed, forked and restored; empty if it has no copies."""
+        return fold_words(copy.kind for copy in self.copies)
 
 
 class SessionThreads:
@@ -59,15 +46,3 @@ class SessionThreads:
         """The thread of a session (agent:id); alone in it, if it has no copies and is none."""
         original = self.original(name)
         return self._threads.get(original) or SessionThread(original)
-
-    def fold(self, names: Iterable[str]) -> dict[str, list[str]]:
-        """These sessions by thread, in the order in which the first of each is given."""
-        found: dict[str, list[str]] = {}
-        for name in names:
-            found.setdefault(self.original(name), []).append(name)
-        return found
-
-
-def thread_of(store: Store, name: str) -> SessionThread:
-    """The thread of one session; for many, make `SessionThreads` once."""
-    return SessionThreads(store).thread_of(name)

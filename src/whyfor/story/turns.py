@@ -161,9 +161,7 @@ def _approvals(
     ):
         return []
     told = [event for event in events if event.kind in _TELLING]
-    refused = [
-        first_text(event.data, "id") for event in told if event.data and event.data.get("rejected")
-    ]
+    refused = [first_text(event.data, "id") for event in told if was_denied(event.data, event.text)]
     signs = [of_event(event, agent=agent) for event in told]
     return approvals([*signs, *hooks], refused)
 

@@ -7,41 +7,36 @@ from typing import Any
 
 from whyfor.model.conversation import FileDiff, Picture, ShownEdit, ToolCallItem
 from whyfor.model.events import StoredEvent, result_ends
+from whyfor.model.paths import path_within
+from whyfor.model.sessions import Session
 from whyfor.model.text import one_line, plain, plural
 from whyfor.story.conversation import tools
 from whyfor.story.conversation.calls import call_outcome
 from whyfor.story.conversation.diffs import file_diffs, mark_differences
 from whyfor.story.conversation.kinds import PageContext
 
-_EXIT = re.compile(r"Exit code (\d{1,9})(?:\n|$)")  # how Claude Code tells it, before the output
-_SLOW = {"run": 1000, "web": 1000, "other": 1000}  # ms after which the time is told
+_EXIT = re.compile(r"Exit code (\d{1,9})(?:\n|$)")  # as Claude Code writes it before the output
+_SLOW = {"run": 1000, "web": 1000, "other": 1000}  # ms from which the duration is shown
 _SLOW_ELSE = 10_000
-_SHORT = 36  # characters of an output that is told in the call's own line
+_SHORT = 36  # characters of an output that is shown in the call's own line
 
 
 def call_item(event: StoredEvent, result: StoredEvent | None, around: PageContext) -> ToolCallItem:
-    session = around.session
-    kind = tools.call_kind(event, session.agent)
+    kind = tools.call_kind(event, around.session.agent)
     failed = bool(result and result.get("failed"))
     denied = call_outcome(result) == "denied"
-    edits: list[ShownEdit] = []
-    if kind != "read":
-        edits = [_shown_edit(change, around) for change in file_diffs(event, result)]
+    changes = file_diffs(event, result) if kind != "read" else []
+    edits = [_shown_edit(change, around) for change in changes]
     output, more = "", 0
-    if result and (failed or not edits):  # else it only says that the file was changed
+    if result and (failed or not edits):  # an edit's output only says that the file was changed
         output, more = shown(result, around, failed=failed)
-    took = time_between(event, result)
-    if took is not None and took < _SLOW.get(kind, _SLOW_ELSE):
-        took = None
-    argument = tools.argument_line(event, kind, session.cwd)
-    if (edits and not argument.strip()) or tools.is_patch(event, session.agent):
-        argument = ", ".join(dict.fromkeys(edit.path for edit in edits)) or argument
+    argument = _argument(event, kind, edits, around.session)
     call = ToolCallItem(
         seq=event.seq,
         last=max(event.seq, result.seq if result else 0),
         at=event.created_at,
         family=kind,
-        verb=tools.verb(event, kind, session.agent),
+        verb=tools.verb(event, kind, around.session.agent),
         icon=tools.icon(kind),
         argument=argument[:400],
         path=argument if kind in ("read", "edit", "write") else "",
@@ -51,7 +46,7 @@ def call_item(event: StoredEvent, result: StoredEvent | None, around: PageContex
         more=more,
         pictures=pictures(result) if result else [],
         meta=[],
-        took=took,
+        took=_took(event, result, kind),
         failed=failed,
         denied=denied,
         open=result is None,
@@ -61,6 +56,21 @@ def call_item(event: StoredEvent, result: StoredEvent | None, around: PageContex
     ended = _ended(call, event, result)
     call.meta = [ended] if ended else []
     return call
+
+
+def _argument(event: StoredEvent, kind: str, edits: list[ShownEdit], session: Session) -> str:
+    """What a call was given, on one line; of a patch the files it changes."""
+    argument = tools.argument_line(event, kind, session.cwd)
+    if (edits and not argument.strip()) or tools.is_patch(event, session.agent):
+        return ", ".join(dict.fromkeys(edit.path for edit in edits)) or argument
+    return argument
+
+
+def _took(event: StoredEvent, result: StoredEvent | None, kind: str) -> int | None:
+    """The ms it took; None if that is not long for its kind, or not known."""
+    took = time_between(event, result)
+    is_long = took is not None and took >= _SLOW.get(kind, _SLOW_ELSE)
+    return took if is_long else None
 
 
 def _ended(call: ToolCallItem, event: StoredEvent, result: StoredEvent | None) -> str:
@@ -73,7 +83,7 @@ def _ended(call: ToolCallItem, event: StoredEvent, result: StoredEvent | None) -
     if call.failed:
         return _failure(result)
     if call.edits:
-        return ""  # the numbers of lines are told in colour
+        return ""  # the diff shows the numbers of lines
     if call.family == "read":
         return tools.lines_read(event) or _lines(total)
     if call.family == "search":
@@ -127,8 +137,8 @@ def shown(result: StoredEvent, around: PageContext, *, failed: bool) -> tuple[st
 def _shown_edit(change: FileDiff, around: PageContext) -> ShownEdit:
     rows = change.rows[: around.limits.rows]
     mark_differences(rows)
-    path = one_line(tools.shorter(change.path, around.session.cwd))
-    old = one_line(tools.shorter(change.old_path, around.session.cwd)) if change.old_path else None
+    path = one_line(path_within(change.path, around.session.cwd))
+    old = one_line(path_within(change.old_path, around.session.cwd)) if change.old_path else None
     return ShownEdit(
         path, change.what, old, change.added, change.removed, rows, len(change.rows) - len(rows)
     )

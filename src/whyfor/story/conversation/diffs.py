@@ -47,19 +47,24 @@ def file_diffs(call: StoredEvent, result: StoredEvent | None) -> list[FileDiff]:
     if outcome.get("failed") or not is_edit(given, call.text):
         return []
     path = path_in(given) or first_text(outcome, "path")
-    text = patch_in(given)
-    if isinstance(outcome.get("patch"), list) and path:
-        found = [FileDiff(path, rows=_structured(outcome["patch"]))]
-    elif isinstance(outcome.get("diff"), str) and outcome["diff"]:
-        found = list(_unified(outcome["diff"], path))
-    elif PATCH in text or PATCH in call.text:
-        patch = text if PATCH in text else call.text
-        found = [_patched(file) for file in patched_files(patch)]
-    elif (told := changes_in(given)) is not None:
-        found = [_told(file) for file in told_changes(told)]
-    else:
-        found = [_asked(path, given)] if path and isinstance(given, dict) else []
-    return found
+    patch = outcome.get("patch")
+    if isinstance(patch, list) and path:
+        return [FileDiff(path, rows=_structured(patch))]
+    diff = first_text(outcome, "diff")
+    if diff:
+        return list(_unified(diff, path))
+    return _argument_diffs(given, call.text, path)
+
+
+def _argument_diffs(given: object, text: str, path: str) -> list[FileDiff]:
+    """Return what a call was asked to change, by file."""
+    for patch in (patch_in(given), text):
+        if PATCH in patch:
+            return [_patched(file) for file in patched_files(patch)]
+    told = changes_in(given)
+    if told is not None:
+        return [_told(file) for file in told_changes(told)]
+    return [_asked(path, given)] if path and isinstance(given, dict) else []
 
 
 # -- in the agents' shapes -----------------------------------------------------------------------

@@ -20,13 +20,13 @@ from whyfor.model.conversation import (
     TurnRange,
 )
 from whyfor.model.events import CallRef, EventHead, StoredEvent
+from whyfor.model.paths import path_within
 from whyfor.model.sessions import Session, Tokens
 from whyfor.store.open import OpenStore
 from whyfor.story.conversation.call_items import call_item
 from whyfor.story.conversation.items import items
 from whyfor.story.conversation.kinds import LIMITS, Limits, PageContext
 from whyfor.story.conversation.shape import Outline
-from whyfor.story.conversation.tools import shorter
 from whyfor.story.links.activity import SessionActivity
 from whyfor.story.links.line_keys import WIDTH
 from whyfor.story.tokens import tokens_by_turn
@@ -104,7 +104,7 @@ class ConversationReader:
             )
         paths = self.session.files_modified
         found = [
-            ChangedPath(shorter(path, self.session.cwd), *counts.get(path, (None, None)))
+            ChangedPath(path_within(path, self.session.cwd), *counts.get(path, (None, None)))
             for path in paths[:_FILES]
         ]
         return found, len(paths) - len(found)
@@ -361,7 +361,7 @@ def _tied(ties: Sequence[CallRef], first: int, last: int) -> _TiedCalls:
     results = [tie for tie in ties if tie.kind == "tool.result" and tie.ident in known]
     answers: dict[str, CallRef] = {}
     for tie in results:
-        # a program may answer twice: that it goes on, and what came of it
+        # a program may answer twice: first that it still runs, then the result
         before = answers.get(tie.ident)
         if tie.ident in own and (before is None or tie.size > before.size):
             answers[tie.ident] = tie

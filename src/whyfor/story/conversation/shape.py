@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from whyfor.agents.tools import was_denied
 from whyfor.model.conversation import TurnRange
 from whyfor.model.events import EventHead, StoredEvent
 from whyfor.store.protocol import ConversationStore
@@ -78,7 +79,8 @@ def _count(turn: TurnRange, beat: EventHead) -> None:
         case "tool.call":
             turn.tools += 1
         case "tool.result":
-            turn.failures += bool(beat.failed)
+            if beat.failure is not None:
+                turn.failures += not was_denied({"failed": True}, beat.failure)
         case "user.prompt":
             turn.prompt = turn.prompt or beat.seq
         case "subagent.started":

@@ -11,6 +11,7 @@ import msgspec
 from whyfor.agents.edits import first_text, path_in
 from whyfor.agents.tools import command_of, tool_kind
 from whyfor.model.events import StoredEvent
+from whyfor.model.paths import path_within, shorten_paths
 from whyfor.model.text import one_line, plural
 from whyfor.model.tools import MCP, ToolKind
 from whyfor.story.conversation import calls
@@ -108,17 +109,11 @@ def argument_line(call: StoredEvent, kind: str, cwd: str | None) -> str:
             (asked[name] for name in ("todos", "plan") if isinstance(asked.get(name), list)), None
         )
         text = plural(len(items), "item") if items is not None else calls.main_argument(call)
+    elif path := path_in(asked):
+        return one_line(path_within(path, cwd))
     else:
-        text = (
-            path_in(asked)
-            or first_text(asked, "url", "query", "prompt")
-            or calls.main_argument(call)
-        )
-    return one_line(shorter(text, cwd))
-
-
-def shorter(text: str, cwd: str | None) -> str:
-    return text.replace(f"{cwd.rstrip('/')}/", "") if cwd and len(cwd) > 1 else text
+        text = first_text(asked, "url", "query", "prompt") or calls.main_argument(call)
+    return one_line(shorten_paths(text, cwd))
 
 
 def whole_input(call: StoredEvent, kind: str) -> str:

@@ -9,6 +9,7 @@ import msgspec
 
 from whyfor.model.conversation import TranscriptCall, TranscriptEntry
 from whyfor.model.events import StoredEvent
+from whyfor.model.paths import is_whole_path, path_within, shorten_paths
 from whyfor.model.sessions import Session
 from whyfor.model.text import count, label
 from whyfor.story.conversation.calls import call_outcome, diff, main_argument, question_calls
@@ -153,7 +154,7 @@ def _call(call: StoredEvent, results: _Results, session: Session, details: bool)
     given = main_argument(call)
     return TranscriptCall(
         name,
-        argument=given.replace(f"{session.cwd}/", "") if session.cwd else given,
+        argument=(path_within if is_whole_path(given) else shorten_paths)(given, session.cwd),
         diff=diff(call, result),
         result=result.text if result is not None else None,
         outcome=call_outcome(result),

@@ -18,12 +18,22 @@ from whyfor.model.checkpoints import (
     SeenCommit,
     checkpoint_id,
 )
+from whyfor.model.sessions import CandidateSession
 from whyfor.store.journal import NoteEntry, OverrideEntry
 from whyfor.story import annotate
+from whyfor.story.links.activity import WrittenEdit
+from whyfor.story.links.attribution import LinkedWrites, SessionWrites, count_lines
 from whyfor.story.links.candidates import Candidates
 from whyfor.story.links.commits import CommitFacts
-from whyfor.story.links.infer import Link
-from whyfor.story.links.ranges import RangeClaim, continue_from, group_roots, parts
+from whyfor.story.links.infer import WROTE_LINES, Link
+from whyfor.story.links.paths import Places
+from whyfor.story.links.ranges import (
+    RangeClaim,
+    continue_from,
+    group_roots,
+    parts,
+    strongest_first,
+)
 
 NO_SESSION = "no session kept here made this commit or wrote its lines"
 NOT_THEN = "no session kept here was active before this commit"
@@ -36,6 +46,7 @@ class LinkOutcome(msgspec.Struct):
 
     project: int
     looked: int = 0  # commits judged in this run
+    read: int = 0  # commits whose changes were read for that
     saved: list[Checkpoint] = []  # new or changed
     removed: list[str] = []
     seen: list[SeenCommit] = []
@@ -44,6 +55,33 @@ class LinkOutcome(msgspec.Struct):
     tips: list[str] | None = None  # where the refs were: what they reach need not be listed again
     # of commits that were rewritten; it goes for the new ones too
     said: list[OverrideEntry | NoteEntry] = []
+
+
+class _Draft(msgspec.Struct, frozen=True):
+    """A commit, and what is known of it: what git said now, or what was kept of it before."""
+
+    sha: str
+    commit: history.Commit | None
+    facts: CommitFacts | None
+    before: Checkpoint | None
+
+    @property
+    def base(self) -> history.Commit | Checkpoint:
+        found = self.commit or self.before
+        assert found is not None
+        return found
+
+    @property
+    def files(self) -> list[ChangedFile]:
+        if self.commit is None and self.before is not None:
+            return self.before.files
+        changed = self.facts.files if self.facts else ()
+        return [ChangedFile(file.path, file.plus, file.minus) for file in changed]
+
+    @property
+    def patch_id(self) -> str | None:
+        known = self.facts or self.before
+        return known.patch_id if known else None
 
 
 class Assembly:
@@ -57,6 +95,8 @@ class Assembly:
             self.repository.id, saved=[], removed=[], seen=[], acts=[], linked=[], said=[]
         )
         self._unkept = unkept
+        self._places = Places(self.repository.folders)
+        self._written: dict[int, SessionWrites] = {}  # by session
 
     def assemble(
         self,
@@ -66,52 +106,68 @@ class Assembly:
         superseded: dict[str, str],
         grown: set[int],
     ) -> None:
-        proved = [
-            link for link in links if link.evidence != "nearby" and not todo[link.commit].is_merge
-        ]
         self._pass_on(superseded)
-        proved = self._overridden(todo, proved)
+        proved = self._overridden(todo, self._proved(todo, links))
         touched = {link.session for link in proved} | grown
-        touched |= {
-            row.id
-            for known in self.store.checkpoints.of_commits([*todo, *superseded]).values()
-            for part in known.parts
-            if (row := self.sessions.find(part.agent, part.session_id))
-        }
-        stored = self._component(touched)
-        superseded = {
-            **{sha: c.superseded_by for sha, c in stored.items() if c.superseded_by},
-            **superseded,
-        }
-        claims = [self._claim(link, todo[link.commit], superseded) for link in proved]
-        claims += [
-            self._claim(link, known, superseded)
-            for sha, known in stored.items()
-            if sha not in todo
-            for link in known_links(self.sessions, known)
-        ]
+        stored = self._component(touched | self._told_before([*todo, *superseded]))
+        superseded = {**_replaced(stored), **superseded}
+        claims = self._claims(proved, todo, stored, superseded)
+        found = self._parts(claims)
+        roots = group_roots(found, {old: _last(superseded, old) for old in superseded})
+        sources = {claim.commit: list(claim.sources) for claim in claims}
+        kept = {sha: known.parts for sha, known in stored.items()} | found
+        merges = [sha for sha, commit in todo.items() if commit.is_merge]
+        stored |= self.store.checkpoints.of_commits(merges)
+        for sha in dict.fromkeys([*found, *merges]):
+            draft = _Draft(sha, todo.get(sha), facts.get(sha), stored.get(sha))
+            own = continue_from(found.get(sha, []), self._parents(draft, kept))
+            made = msgspec.structs.replace(
+                self._checkpoint(draft, self._counted(own, draft.facts)),
+                group_root=roots.get(sha, checkpoint_id(sha)),
+                superseded_by=superseded.get(sha),
+                squashed_from=sources.get(sha, []),
+            )
+            if made != draft.before:
+                self.outcome.saved.append(made)
+        without = todo.keys() - found.keys() - set(merges)
+        self.outcome.removed = [sha for sha in stored if sha in without]
+        self._saw(todo, facts, found, links)
+
+    def _proved(self, todo: dict[str, history.Commit], links: Iterable[Link]) -> list[Link]:
+        """Links that are more than a hint; a merge has none."""
+        found = []
+        for link in links:
+            if link.evidence != "nearby" and not todo[link.commit].is_merge:
+                found.append(link)
+        return found
+
+    def _told_before(self, shas: Iterable[str]) -> set[int]:
+        """Sessions that these commits were linked to."""
+        found: set[int] = set()
+        for known in self.store.checkpoints.of_commits(shas).values():
+            found |= {link.session for link in known_links(self.sessions, known)}
+        return found
+
+    def _claims(
+        self,
+        proved: Iterable[Link],
+        todo: dict[str, history.Commit],
+        stored: dict[str, Checkpoint],
+        superseded: dict[str, str],
+    ) -> list[RangeClaim]:
+        """The links found now, and those of commits that were not looked at."""
+        found = [self._claim(link, todo[link.commit], superseded) for link in proved]
+        for sha, known in stored.items():
+            if sha not in todo:
+                links = known_links(self.sessions, known)
+                found += [self._claim(link, known, superseded) for link in links]
+        return found
+
+    def _parts(self, claims: list[RangeClaim]) -> dict[str, list[Part]]:
         shapes = {claim.session: self.sessions.outline(claim.session) for claim in claims}
         for session, shape in shapes.items():
             shape.inherited = self.sessions.inherited(session, claims)
-        found = parts(claims, shapes)
-        roots = group_roots(found, {old: _last(superseded, old) for old in superseded})
-        sources = {claim.commit: list(claim.sources) for claim in claims}
-        kept = {**{sha: known.parts for sha, known in stored.items()}, **found}
-        merges = {sha: commit for sha, commit in todo.items() if commit.is_merge}
-        stored |= self.store.checkpoints.of_commits(merges)
-        for sha in [*found, *(sha for sha in merges if sha not in found)]:
-            before = stored.get(sha)
-            own = continue_from(found.get(sha, []), self._parents(todo, before, sha, kept))
-            made = self._checkpoint(
-                sha, todo.get(sha), facts.get(sha), before, own, roots, superseded.get(sha)
-            )
-            made = msgspec.structs.replace(made, squashed_from=sources.get(sha, []))
-            if made != before:
-                self.outcome.saved.append(made)
-        self.outcome.removed = [
-            sha for sha in stored if sha in todo and sha not in found and sha not in merges
-        ]
-        self._saw(todo, facts, found, links)
+        return parts(claims, shapes)
 
     def _pass_on(self, superseded: dict[str, str]) -> None:
         """What was said of a commit goes for the one that took its place, unless more was said
@@ -191,88 +247,88 @@ class Assembly:
             sources=link.sources,
         )
 
-    def _parents(
-        self,
-        todo: dict[str, history.Commit],
-        before: Checkpoint | None,
-        sha: str,
-        kept: dict[str, list[Part]],
-    ) -> Iterator[list[Part]]:
-        above: Iterable[str] = (
-            todo[sha].parents if sha in todo else before.parents if before else ()
-        )
-        for parent in above:
+    def _counted(self, own: list[Part], commit: CommitFacts | None) -> list[Part]:
+        """With how many of the commit's added lines each session wrote: the count that every face
+        shows. As they are, if the changes were not read."""
+        if commit is None:
+            return own
+        added = sum(file.plus for file in commit.files)
+        sources = [self._line_source(part) for part in own]
+        counts = count_lines(sources, commit, self._places)
+        found: list[tuple[int, Part]] = []
+        for place, part in enumerate(own):
+            lines = counts[place]
+            why = part.why
+            if lines and why == WROTE_LINES:
+                why = f"{lines} of {added} added lines"
+            share = round(lines / added, 3) if lines else None
+            counted = msgspec.structs.replace(part, lines=lines, share=share, why=why)
+            found.append((sources[place].session, counted))
+        return strongest_first(found)
+
+    def _line_source(self, part: Part) -> LinkedWrites:
+        row = self.sessions.find(part.agent, part.session_id)
+        assert row is not None
+        return LinkedWrites(row.id, self._writes(row), part.last)
+
+    def _writes(self, row: CandidateSession) -> SessionWrites:
+        if row.id not in self._written:
+            below: list[WrittenEdit] = []
+            for child in self.sessions.children(row):
+                below += self.sessions.acts_of(child).written
+            self._written[row.id] = SessionWrites(self.sessions.acts_of(row).written, below)
+        return self._written[row.id]
+
+    def _parents(self, draft: _Draft, kept: dict[str, list[Part]]) -> Iterator[list[Part]]:
+        for parent in draft.base.parents:
             if parent in kept:
                 yield kept[parent]
             elif known := self.store.checkpoints.of_commits([parent]).get(parent):
                 yield known.parts
 
-    def _checkpoint(  # noqa: PLR0913 - all that a checkpoint is made of
-        self,
-        sha: str,
-        commit: history.Commit | None,
-        facts: CommitFacts | None,
-        before: Checkpoint | None,
-        own: list[Part],
-        roots: dict[str, str],
-        superseded_by: str | None,
-    ) -> Checkpoint:
-        if commit is None:
-            assert before is not None
-            subject, body, files = before.subject, "", before.files
-        else:
-            subject, body = commit.subject, commit.body
-            files = (
-                [ChangedFile(file.path, file.plus, file.minus) for file in facts.files]
-                if facts
-                else []
-            )
-        same = before is not None and [(p.first, p.last) for p in before.parts] == [
-            (p.first, p.last) for p in own
-        ]
-        noted = self._noted(sha)
-        annotation = (
-            before.annotation
-            if before is not None and same and commit is None and not noted
-            else None
-        )
-        if own and annotation is None:
-            annotation = self._annotation(sha, subject, body, files, own[0])
-        base = commit or before
-        assert base is not None
+    def _checkpoint(self, draft: _Draft, own: list[Part]) -> Checkpoint:
+        """What a commit is by itself: in a group of its own, and not replaced."""
+        base = draft.base
         return Checkpoint(
-            commit=sha,
+            commit=draft.sha,
             project=self.repository.project.identity,
-            subject=subject,
+            subject=base.subject,
             author=base.author,
             email=base.email,
             authored_at=base.authored_at,
             committed_at=base.committed_at,
             parents=list(base.parents),
             is_merge=len(base.parents) > 1,
-            patch_id=facts.patch_id if facts else before.patch_id if before else None,
-            files=files,
+            patch_id=draft.patch_id,
+            files=draft.files,
             parts=own,
             evidence=own[0].evidence if own else None,
             confidence=own[0].confidence if own else None,
-            group_root=roots.get(sha, checkpoint_id(sha)),
-            superseded_by=superseded_by,
-            annotation=annotation,
+            group_root=checkpoint_id(draft.sha),
+            superseded_by=None,
+            annotation=self._annotated(draft, own),
         )
 
-    def _annotation(
-        self, sha: str, subject: str, body: str, files: list[ChangedFile], part: Part
-    ) -> Annotation:
+    def _annotated(self, draft: _Draft, own: list[Part]) -> Annotation | None:
+        """As it was, if nothing has changed; else derived anew."""
+        before = draft.before
+        if before is not None and draft.commit is None and not self._noted(draft.sha):
+            same = _ranges(before.parts) == _ranges(own)
+            if same and before.annotation is not None:
+                return before.annotation
+        return self._annotation(draft, own[0]) if own else None
+
+    def _annotation(self, draft: _Draft, part: Part) -> Annotation:
         row = self.sessions.find(part.agent, part.session_id)
         assert row is not None
         asked = [seq for seq in self.sessions.outline(row.id).prompts if seq <= part.last]
         inside = [seq for seq in asked if seq >= part.first] or asked[-1:]
         events = self.store.conversation.events
         prompts = [event.text for seq in inside[:1] for event in events(row.id, seq, seq)]
-        derived = annotate.derive(
-            subject, body, files, prompts, events(row.id, part.first, part.last)
-        )
-        noted = self._noted(sha)
+        body = draft.commit.body if draft.commit else ""
+        told = events(row.id, part.first, part.last)
+        derived = annotate.derive(draft.base.subject, body, draft.files, prompts, told)
+        noted = self._noted(draft.sha)
         return annotate.noted(derived, *noted) if noted else derived
 
     def _saw(
@@ -307,22 +363,38 @@ class Assembly:
 
 def known_links(sessions: Candidates, checkpoint: Checkpoint) -> list[Link]:
     """The links a kept checkpoint rests on."""
-    return [
-        Link(
+    found = []
+    for part in checkpoint.parts:
+        row = sessions.find(part.agent, part.session_id)
+        if row is None:
+            continue
+        link = Link(
             checkpoint.commit,
             row.id,
-            p.evidence,
-            p.confidence,
-            p.role,
-            p.cut,
-            p.lines,
-            p.share or 0.0,
-            p.why,
+            part.evidence,
+            part.confidence,
+            part.role,
+            part.cut,
+            part.lines,
+            part.share or 0.0,
+            part.why,
             tuple(checkpoint.squashed_from),
         )
-        for p in checkpoint.parts
-        if (row := sessions.find(p.agent, p.session_id))
-    ]
+        found.append(link)
+    return found
+
+
+def _replaced(stored: dict[str, Checkpoint]) -> dict[str, str]:
+    """Commits whose place another took, as far as that is kept."""
+    found = {}
+    for sha, known in stored.items():
+        if known.superseded_by:
+            found[sha] = known.superseded_by
+    return found
+
+
+def _ranges(parts: Iterable[Part]) -> list[tuple[int, int]]:
+    return [(part.first, part.last) for part in parts]
 
 
 def _last(superseded: dict[str, str], commit: str) -> str:

@@ -10,12 +10,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
+from whyfor.model.stories import Commit
 from whyfor.story.links.activity import WrittenEdit
-from whyfor.story.links.line_keys import each, key, norm, telling
+from whyfor.story.links.by_content import LOOK_BACK, SLACK
+from whyfor.story.links.commits import CommitFacts
+from whyfor.story.links.line_keys import LineKeys, each
+from whyfor.story.links.paths import Places, last_part
+
+BELOW = 0  # stands for the place of a subagent's writing
 
 _HARMLESS = frozenset(
     "git ls cat head tail grep rg wc pwd cd true test stat file tree diff which env date "
@@ -38,43 +46,128 @@ class LineAuthor(msgspec.Struct, frozen=True):
 Writings = dict[int, list[LineAuthor]]  # by line, in the order of time
 
 
+class FileWrite(NamedTuple):
+    """One writing of a file: the keys of the lines that came, and of those that went for good."""
+
+    at: int
+    seq: int
+    path: str
+    added: frozenset[int]
+    removed: frozenset[int]
+
+    @classmethod
+    def of(cls, act: WrittenEdit) -> FileWrite:
+        added = frozenset(each(act.added))
+        return cls(act.at, act.seq, act.path, added, frozenset(each(act.removed)) - added)
+
+
+class SessionWrites:
+    """What one session and its subagents wrote, by the name of the file."""
+
+    def __init__(self, own: Iterable[WrittenEdit], below: Iterable[WrittenEdit]) -> None:
+        self._by_name: dict[str, list[WrittenEdit]] = {}
+        self._read: dict[str, list[FileWrite]] = {}
+        # only the time of a subagent's writing says where its main session was
+        placeless = (msgspec.structs.replace(act, seq=BELOW) for act in below)
+        for act in (*own, *placeless):
+            self._by_name.setdefault(last_part(act.path), []).append(act)
+
+    def of_file(
+        self, paths: Iterable[str], since: int, until: int, last: int, places: Places
+    ) -> Iterator[FileWrite]:
+        """What was written of a file in that time, up to the last event of the story."""
+        for path in paths:
+            for write in self._of_name(last_part(path)):
+                in_story = since <= write.at <= until and write.seq <= last
+                if in_story and places.same(write.path, path, foreign=False):
+                    yield write
+
+    def _of_name(self, name: str) -> list[FileWrite]:
+        found = self._read.get(name)
+        if found is None:
+            found = [FileWrite.of(act) for act in self._by_name.get(name, ())]
+            self._read[name] = found
+        return found
+
+
+class LinkedWrites(msgspec.Struct, frozen=True):
+    """A session that the commit has something of, and the last event of it that is part of the
+    story."""
+
+    session: int
+    writes: SessionWrites
+    last: int
+
+
+def file_authors(
+    sources: Sequence[LinkedWrites],
+    commit: Commit | CommitFacts,
+    paths: Iterable[str | None],
+    blocks: Sequence[LineKeys],
+    places: Places,
+) -> list[list[LineAuthor | None]]:
+    """Return who wrote the added lines of one file, block by block."""
+    since, until = commit.authored_at - LOOK_BACK, commit.committed_at + SLACK
+    known = [path for path in paths if path]
+    writes: list[tuple[int, FileWrite]] = []
+    for number, source in enumerate(sources):
+        own = source.writes.of_file(known, since, until, source.last, places)
+        writes += [(number, write) for write in own]
+    return attribute(blocks, writes)
+
+
+def count_lines(
+    sources: Sequence[LinkedWrites], commit: CommitFacts, places: Places
+) -> Counter[int]:
+    """Return how many of a commit's added lines each of the sources wrote, by its place."""
+    found: Counter[int] = Counter()
+    for file in commit.files:
+        paths = (file.path, file.old_path)
+        for block in file_authors(sources, commit, paths, file.blocks, places):
+            found.update(pen.session for pen in block if pen)
+    return found
+
+
 def attribute(
-    blocks: Sequence[Sequence[str]], writes: Iterable[tuple[int, WrittenEdit]]
+    blocks: Sequence[LineKeys], writes: Iterable[tuple[int, FileWrite]]
 ) -> list[list[LineAuthor | None]]:
     """For each block of lines that stand together in one file, who wrote which; `writes` are
     those of that file."""
+    wanted: set[int] = set().union(*(block.numbers for block in blocks))
     added: Writings = {}
     removed: dict[int, int] = {}
-    for session, act in sorted(writes, key=lambda item: item[1].at):
-        pen = LineAuthor(session, act.seq, act.at)
-        for number in set(each(act.removed)) - set(each(act.added)):
-            removed[number] = act.at
-        for number in set(each(act.added)):
+    for session, write in sorted(writes, key=lambda item: item[1].at):
+        pen = LineAuthor(session, write.seq, write.at)
+        for number in wanted & write.removed:
+            removed[number] = write.at
+        for number in wanted & write.added:
             added.setdefault(number, []).append(pen)
+    if not added:
+        return [[None] * len(block.numbers) for block in blocks]
     return [_block(block, added, removed) for block in blocks]
 
 
-def _block(
-    lines: Sequence[str], added: Writings, removed: dict[int, int]
-) -> list[LineAuthor | None]:
-    words = [norm(line) for line in lines]
-    numbers = [each(key(text))[0] if text else 0 for text in words]
-    sure = [at for at, text in enumerate(words) if telling(text)]
-    found: list[LineAuthor | None] = [None] * len(words)
-    for at in sure or range(len(words)):
-        found[at] = _last(numbers[at], added, removed)
-    for at, text in enumerate(words) if sure else ():
-        if not telling(text) and (beside := _beside(at, sure, found)):
-            wrote = (
-                {pen.session for pen in added.get(numbers[at], ())}
-                if text
-                else {pen.session for pen in beside}
-            )
-            same = len({pen.session for pen in beside}) == 1
-            found[at] = next(
-                (pen for pen in beside if pen.session in wrote and (text or same)), None
-            )
+def _block(lines: LineKeys, added: Writings, removed: dict[int, int]) -> list[LineAuthor | None]:
+    sure = [at for at, tells in enumerate(lines.telling) if tells]
+    found: list[LineAuthor | None] = [None] * len(lines.numbers)
+    for at in sure or range(len(found)):
+        found[at] = _last(lines.numbers[at], added, removed)
+    for at, number in enumerate(lines.numbers) if sure else ():
+        if not lines.telling[at] and (beside := _beside(at, sure, found)):
+            found[at] = _like_its_neighbours(number, beside, added)
     return found
+
+
+def _like_its_neighbours(
+    number: int, beside: list[LineAuthor], added: Writings
+) -> LineAuthor | None:
+    """Who wrote a line that says little: a neighbour's writer who wrote the like; of a blank line
+    the writer of both neighbours."""
+    if number:
+        wrote = {pen.session for pen in added.get(number, ())}
+        return next((pen for pen in beside if pen.session in wrote), None)
+    same = len({pen.session for pen in beside}) == 1
+    return beside[0] if same else None
 
 
 def _last(number: int, added: Writings, removed: dict[int, int]) -> LineAuthor | None:

@@ -7,9 +7,11 @@ up. Who wrote a line last before the commit gets the credit, unless it was taken
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,7 +21,7 @@ from whyfor.story.links.activity import SessionActivity, WrittenEdit
 from whyfor.story.links.ancestry import Ancestry
 from whyfor.story.links.commits import SMALL, CommitFacts, FileFacts
 from whyfor.story.links.line_keys import each
-from whyfor.story.links.paths import Places
+from whyfor.story.links.paths import Places, last_part
 
 LOOK_BACK = 30 * DAY  # how old a line may be when it is committed
 COMMON = 15  # a line in more files than this is nobody's
@@ -31,6 +33,15 @@ class Write(msgspec.Struct, frozen=True):
     session: int
     foreign: bool
     act: WrittenEdit
+
+
+class _Line(NamedTuple):
+    sign: str  # + | - | moved | gone
+    key: int
+    minor: bool  # hardly telling
+
+
+_GONE = _Line("gone", 0, False)
 
 
 class ContentOverlap(msgspec.Struct):
@@ -49,6 +60,45 @@ class ContentOverlap(msgspec.Struct):
         self.at = max(self.at, write.act.at)
 
 
+class PathSpans:
+    """By path, from the first writing to the last commit that may hold it: a commit in between
+    may have used it up."""
+
+    def __init__(self) -> None:
+        self._by_path: dict[str, tuple[int, int]] = {}
+        self._by_name: dict[str, tuple[int, int]] = {}  # of files that were moved since
+
+    def add(self, path: str, first: int, last: int) -> None:
+        _widen(self._by_path, path, first, last)
+
+    def add_name(self, name: str, first: int, last: int) -> None:
+        _widen(self._by_name, name, first, last)
+
+    def cover(self, at: int) -> bool:
+        """Return whether a commit of that time is in one of the spans."""
+        return self._whole[0] <= at <= self._whole[1]
+
+    def hold(self, at: int, paths: Iterable[str]) -> bool:
+        """Return whether a commit of that time and with these paths is in one of the spans."""
+        for path in paths:
+            spans = (self._by_path.get(path), self._by_name.get(last_part(path)))
+            if any(span and span[0] <= at <= span[1] for span in spans):
+                return True
+        return False
+
+    @cached_property
+    def _whole(self) -> tuple[int, int]:
+        spans = [*self._by_path.values(), *self._by_name.values()]
+        firsts = [first for first, _ in spans]
+        lasts = [last for _, last in spans]
+        return min(firsts, default=0), max(lasts, default=-1)
+
+
+def _widen(spans: dict[str, tuple[int, int]], name: str, first: int, last: int) -> None:
+    known = spans.get(name, (first, last))
+    spans[name] = min(known[0], first), max(known[1], last + DAY)  # clocks may disagree
+
+
 class Content:
     """Built for the commits to judge: lines none of them changes need not be kept."""
 
@@ -60,11 +110,12 @@ class Content:
         judged: Sequence[CommitFacts],
     ) -> None:
         self._places = places
-        self._added: dict[int, list[Write]] = {}
+        self._added: dict[int, list[Write]] = {}  # newest first, like those removed
         self._removed: dict[int, list[Write]] = {}
         self._gone: dict[str, list[Write]] = {}
         self._moved: dict[str, list[Write]] = {}
         self._touched: dict[str, list[Write]] = {}
+        self._earlier_names: dict[str, set[str]] = {}  # by name, what a file was called before
         self._used: dict[int, list[CommitFacts]] = {}  # by line and path
         self._paths: dict[str, set[str]] = {}  # of commits, by name
         wanted, names = _wanted(judged)
@@ -74,14 +125,20 @@ class Content:
             for act in _with_moves(acts.written):
                 if act.call is None or owner[act.call] == number:  # else a fork's copy
                     self._index(Write(number, number in foreign, act), wanted, names)
+        for index in (self._added, self._removed):
+            for writes in index.values():
+                if len(writes) > 1:
+                    writes.sort(key=_written_at, reverse=True)
 
     def _index(self, write: Write, wanted: set[int], names: set[str]) -> None:
-        name = _name(write.act.path)
+        name = last_part(write.act.path)
         if write.act.kind in ("gone", "moved"):
-            self._gone.setdefault(_name(write.act.old or write.act.path), []).append(write)
+            self._gone.setdefault(last_part(write.act.old or write.act.path), []).append(write)
         if name not in names:
             return
         self._touched.setdefault(name, []).append(write)
+        if write.act.old and write.act.kind != "moved":
+            self._earlier_names.setdefault(name, set()).add(last_part(write.act.old))
         if write.act.kind == "moved":
             self._moved.setdefault(name, []).append(write)
         salt = _salt(name)
@@ -96,106 +153,111 @@ class Content:
         self, commit: CommitFacts, ancestry: Ancestry
     ) -> tuple[dict[int, ContentOverlap], int]:
         """By session what it wrote of the commit, and of how many lines in all."""
-        lines = [line for file in commit.files for line in self._lines(file)]
-        if sum(not minor for _, _, _, minor in lines) >= SMALL:
-            lines = [line for line in lines if not line[3]]
-        moved = {
-            (key, file.path)
-            for file in commit.files
-            for key in set(each(file.added)) & set(each(file.removed))
-        }
-        removers = {
-            f.path: self._remover(commit, f, ancestry) for f in commit.files if f.status == "D"
-        }
-        gone = {
-            f.path: max((w.act.at for w in self._gone_before(commit, f)), default=0)
-            for f in commit.files
-        }
+        changed = [(file, self._lines(file)) for file in commit.files]
+        telling = sum(not line.minor for _, lines in changed for line in lines)
         shares: dict[int, ContentOverlap] = {}
-        by_file: Counter[tuple[str, int | None]] = Counter()
-        for file, sign, key, minor in lines:
-            if sign == "moved":
-                write = self._mover(commit, file, ancestry)
-            else:
-                again = (key, file.path) in moved
-                write = removers.get(file.path) or self._writer(
-                    commit, file, sign, key, again, ancestry
-                )
-                if write is not None and sign == "+" and gone[file.path] > write.act.at:
-                    write = None  # the file was removed since, and made anew
-            by_file[file.path, None] += 1
-            if write is not None:
-                shares.setdefault(write.session, ContentOverlap()).credit(write, minor=minor)
-                by_file[file.path, write.session] += not minor
-        for (path, session), count in by_file.items():
-            if session is not None and count >= 2 and count * 2 >= by_file[path, None]:
-                shares[session].owns = True
-        return shares, len(lines)
+        total = 0
+        for file, lines in changed:
+            counted = [line for line in lines if telling < SMALL or not line.minor]
+            total += len(counted)
+            own: Counter[int] = Counter()
+            for line, write in self._written(commit, file, counted, ancestry):
+                shares.setdefault(write.session, ContentOverlap()).credit(write, minor=line.minor)
+                own[write.session] += not line.minor
+            for session, count in own.items():
+                if count >= 2 and count * 2 >= len(counted):
+                    shares[session].owns = True
+        return shares, total
 
-    def _lines(self, file: FileFacts) -> Iterator[tuple[FileFacts, str, int, bool]]:
-        """What a commit does to a file, piece by piece: sign, key, and whether it is hardly
-        telling."""
-        if file.status == "R":
-            yield file, "moved", 0, False
+    def _lines(self, file: FileFacts) -> list[_Line]:
+        """What a commit does to a file, piece by piece."""
+        found = [_Line("moved", 0, False)] if file.status == "R" else []
         for sign, packed, minor in (
             ("+", file.added, file.minor_added),
             ("-", file.removed, file.minor_removed),
         ):
-            yield from ((file, sign, key, key in self._common) for key in each(packed))
-            yield from ((file, sign, key, True) for key in each(minor))
+            found += [_Line(sign, key, key in self._common) for key in each(packed)]
+            found += [_Line(sign, key, True) for key in each(minor)]
+        return found
+
+    def _written(
+        self, commit: CommitFacts, file: FileFacts, lines: list[_Line], ancestry: Ancestry
+    ) -> Iterator[tuple[_Line, Write]]:
+        """Those of a file's lines that a session wrote."""
+        remover = self._remover(commit, file, ancestry) if file.status == "D" else None
+        gone_at = max((write.act.at for write in self._gone_before(commit, file)), default=0)
+        again = set(each(file.added)).intersection(each(file.removed))
+        salted = [(path, _salt(last_part(path))) for path in _paths(file)]
+        for line in lines:
+            if line.sign == "moved":
+                write = self._mover(commit, file)
+            else:
+                write = remover or self._writer(commit, salted, line, moved=line.key in again)
+            if write is None:
+                continue
+            if line.sign == "+" and gone_at > write.act.at:
+                continue  # the file was removed since, and made anew
+            if write is remover or not self._is_used(line, write, commit, file, ancestry):
+                yield line, write
 
     def _writer(
-        self,
-        commit: CommitFacts,
-        file: FileFacts,
-        sign: str,
-        key: int,
-        moved: bool,
-        ancestry: Ancestry,
+        self, commit: CommitFacts, salted: list[tuple[str, int]], line: _Line, *, moved: bool
     ) -> Write | None:
-        wrote, took = (self._added, self._removed) if sign == "+" else (self._removed, self._added)
+        wrote, took = self._added, self._removed
+        if line.sign == "-":
+            wrote, took = took, wrote
         last: Write | None = None
-        for path in _paths(file):
-            salted = key ^ _salt(_name(path))
-            for write in self._valid(wrote[salted], commit, path) if salted in wrote else ():
+        for path, salt in salted:
+            key = line.key ^ salt
+            if key in wrote:
                 # A whole file holds old lines too: one that the commit only moves may be such.
-                if (last is None or write.act.at > last.act.at) and not (
-                    moved and write.act.kind == "whole"
-                ):
+                write = self._latest(wrote[key], commit, path, whole=not moved)
+                if write is not None and (last is None or write.act.at > last.act.at):
                     last = write
-            if last is not None and salted in took:
-                at = last.act.at
-                if any(write.act.at > at for write in self._valid(took[salted], commit, path)):
+            if last is not None and key in took:
+                taken = self._latest(took[key], commit, path)
+                if taken is not None and taken.act.at > last.act.at:
                     return None
-        if last is None or self._is_used(key, sign, last, commit, file, ancestry):
-            return None
         return last
+
+    def _latest(
+        self, writes: Iterable[Write], commit: CommitFacts, path: str, *, whole: bool = True
+    ) -> Write | None:
+        """The last of these that may be in the commit; they are in order, newest first."""
+        first, last = commit.authored_at - LOOK_BACK, commit.committed_at + SLACK
+        for write in writes:
+            act = write.act
+            if act.at < first:
+                break
+            if act.at > last or (act.kind == "whole" and not whole):
+                continue
+            if self._places.same(act.path, path, foreign=write.foreign):
+                return write
+        return None
 
     def _remover(self, commit: CommitFacts, file: FileFacts, ancestry: Ancestry) -> Write | None:
         """Who removed the file, itself or a folder it was in."""
-        last = max(self._gone_before(commit, file), key=lambda write: write.act.at, default=None)
-        used = last is None or self._is_used(0, "gone", last, commit, file, ancestry)
+        last = max(self._gone_before(commit, file), key=_written_at, default=None)
+        used = last is None or self._is_used(_GONE, last, commit, file, ancestry)
         return None if used else last
 
     def _gone_before(self, commit: CommitFacts, file: FileFacts) -> Iterator[Write]:
         """Removals of the file, or of a folder it is in."""
         for path in _folders(file.path) if self._gone else ():
-            for write in self._gone.get(_name(path), ()):
+            for write in self._gone.get(last_part(path), ()):
                 where = write.act.old or write.act.path
                 if _in_time(write, commit) and self._places.same(
                     where, path, foreign=write.foreign
                 ):
                     yield write
 
-    def _mover(self, commit: CommitFacts, file: FileFacts, ancestry: Ancestry) -> Write | None:
+    def _mover(self, commit: CommitFacts, file: FileFacts) -> Write | None:
         found = [
             write
-            for write in self._valid(self._moved.get(_name(file.path), ()), commit, file.path)
+            for write in self._valid(self._moved.get(last_part(file.path), ()), commit, file.path)
             if self._places.same(write.act.old or "", file.old_path or "", foreign=write.foreign)
         ]
-        last = max(found, key=lambda write: write.act.at, default=None)
-        used = last is None or self._is_used(0, "moved", last, commit, file, ancestry)
-        return None if used else last
+        return max(found, key=_written_at, default=None)
 
     def _valid(self, writes: Iterable[Write], commit: CommitFacts, path: str) -> Iterator[Write]:
         for write in writes:
@@ -214,8 +276,8 @@ class Content:
                 )
             if file.status == "R":
                 self._use(0, "moved", file.path, commit)
-            self._paths.setdefault(_name(file.path), set()).add(file.path)
-            salt = _salt(_name(file.path))
+            self._paths.setdefault(last_part(file.path), set()).add(file.path)
+            salt = _salt(last_part(file.path))
             for sign, packed in (
                 ("+", file.added + file.minor_added),
                 ("-", file.removed + file.minor_removed),
@@ -228,57 +290,52 @@ class Content:
         self._used.setdefault(key ^ _salt(sign + path), []).append(commit)
 
     def _is_used(
-        self,
-        key: int,
-        sign: str,
-        write: Write,
-        commit: CommitFacts,
-        file: FileFacts,
-        ancestry: Ancestry,
+        self, line: _Line, write: Write, commit: CommitFacts, file: FileFacts, ancestry: Ancestry
     ) -> bool:
         paths = {*_paths(file)}
         if write.act.old and write.act.kind != "moved":  # it was written there, then moved
-            known = self._paths.get(_name(write.act.old), ())
-            paths |= {
-                path
-                for path in known
-                if self._places.same(write.act.old, path, foreign=write.foreign)
-            }
+            for path in self._paths.get(last_part(write.act.old), ()):
+                if self._places.same(write.act.old, path, foreign=write.foreign):
+                    paths.add(path)
         # Of a whole file, a line that was taken out later was there before: not new in that
         # writing.
-        signs = ("+", "-") if write.act.kind == "whole" else (sign,)
-        return any(
-            other.committed_at >= write.act.at and ancestry.descends(commit.sha, other.sha)
-            for path in paths
-            for one in signs
-            for other in reversed(self._used.get(key ^ _salt(one + path), ()))
-        )
+        signs = ("+", "-") if write.act.kind == "whole" else (line.sign,)
+        for path in paths:
+            for sign in signs:
+                for other in reversed(self._used.get(line.key ^ _salt(sign + path), ())):
+                    later = other.committed_at >= write.act.at
+                    if later and ancestry.descends(commit.sha, other.sha):
+                        return True
+        return False
 
     # -- the rest --------------------------------------------------------------------------------
 
     def touches(self, commit: CommitFacts) -> Iterator[tuple[str, Write]]:
         """Writes to the commit's files before it, whether or not it holds them."""
         for file in commit.files:
-            for write in self._valid(self._touched.get(_name(file.path), ()), commit, file.path):
+            for write in self._valid(
+                self._touched.get(last_part(file.path), ()), commit, file.path
+            ):
                 yield file.path, write
 
-    def oldest(self, commits: Iterable[CommitFacts]) -> int | None:
-        """The time of the oldest write that may be in one of the commits."""
-        return min(
-            (write.act.at for commit in commits for write in self._candidates(commit)), default=None
-        )
-
-    def _candidates(self, commit: CommitFacts) -> Iterator[Write]:
-        for file in commit.files:
-            if file.status == "D":
-                yield from self._gone_before(commit, file)
-            if file.status == "R":
-                yield from self._valid(self._moved.get(_name(file.path), ()), commit, file.path)
-            for path in _paths(file):
-                salt = _salt(_name(path))
-                for key in set(each(_all(file))):
-                    for found in (self._added, self._removed):
-                        yield from self._valid(found.get(key ^ salt, ()), commit, path)
+    def spans(self, commits: Iterable[CommitFacts]) -> PathSpans:
+        """Where and when other commits may have used up what sessions wrote of these."""
+        found = PathSpans()
+        times = {name: sorted(w.act.at for w in all_) for name, all_ in self._touched.items()}
+        for commit in commits:
+            first, last = commit.authored_at - LOOK_BACK, commit.committed_at
+            for file in commit.files:
+                if file.status == "D" and self._gone:
+                    found.add(file.path, first, last)
+                for path in _paths(file):
+                    name = last_part(path)
+                    known = times.get(name, ())
+                    at = bisect_left(known, first)
+                    if at < len(known) and known[at] <= last + SLACK:
+                        found.add(path, known[at], last)
+                        for moved in self._earlier_names.get(name, ()):
+                            found.add_name(moved, known[at], last)
+        return found
 
 
 def _wanted(commits: Iterable[CommitFacts]) -> tuple[set[int], set[str]]:
@@ -288,7 +345,7 @@ def _wanted(commits: Iterable[CommitFacts]) -> tuple[set[int], set[str]]:
     for commit in commits:
         for file in commit.files:
             for path in _paths(file):
-                name = _name(path)
+                name = last_part(path)
                 names.add(name)
                 salt = _salt(name)
                 wanted.update(key ^ salt for key in each(_all(file)))
@@ -352,6 +409,10 @@ def _with_moves(written: list[WrittenEdit]) -> Iterator[WrittenEdit]:
     yield from before
 
 
+def _written_at(write: Write) -> int:
+    return write.act.at
+
+
 def _in_time(write: Write, commit: CommitFacts) -> bool:
     return commit.authored_at - LOOK_BACK <= write.act.at <= commit.committed_at + SLACK
 
@@ -365,10 +426,6 @@ def _folders(path: str) -> Iterator[str]:
     while "/" in path:
         path = path.rsplit("/", 1)[0]
         yield path
-
-
-def _name(path: str) -> str:
-    return path.rsplit("/", 1)[-1]
 
 
 @lru_cache(maxsize=1 << 16)

@@ -67,6 +67,18 @@ class Candidates:
             seen.add(row.id)
         return row
 
+    def children(self, row: CandidateSession) -> list[CandidateSession]:
+        """The subagents that a session called."""
+        return self._called_by.get((row.agent, row.session_id), [])
+
+    @cached_property
+    def _called_by(self) -> dict[tuple[str, str], list[CandidateSession]]:
+        found: dict[tuple[str, str], list[CandidateSession]] = {}
+        for row in self.rows:
+            if row.parent is not None:
+                found.setdefault((row.agent, row.parent), []).append(row)
+        return found
+
     def acts_of(self, row: CandidateSession) -> SessionActivity:
         found = self._acts.get(row.id)
         if found is None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Sequence
+from itertools import compress
 
 import msgspec
 
 from whyfor.git.history import FileChange, patch_id
 from whyfor.model.stories import Commit
-from whyfor.story.links.line_keys import WIDTH, key, norm, telling
+from whyfor.story.links.line_keys import BLANK, WIDTH, LineKeys, each, line_keys
 from whyfor.story.links.people import people_of
 
 SMALL = 4  # telling lines below which every line counts
@@ -38,6 +39,19 @@ class FileFacts(msgspec.Struct, frozen=True):
     removed: bytes = b""
     minor_added: bytes = b""
     minor_removed: bytes = b""
+    # all added lines in their order, if a session wrote in the file; see `blocks`
+    lines: bytes = b""
+    flags: bytes = b""
+    starts: tuple[int, ...] = ()
+
+    @property
+    def blocks(self) -> list[LineKeys]:
+        """Return the added lines, those that stand together in one."""
+        ends = [*self.starts[1:], len(self.flags)]
+        return [
+            LineKeys(each(self.lines[first * WIDTH : end * WIDTH]), self.flags[first:end])
+            for first, end in zip(self.starts, ends, strict=False)
+        ]
 
 
 class CommitFacts(msgspec.Struct, frozen=True):
@@ -54,10 +68,13 @@ class CommitFacts(msgspec.Struct, frozen=True):
     people: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, commit: Commit, changes: Sequence[FileChange]) -> CommitFacts:
-        files = tuple(_file(change, minor=False) for change in changes)
+    def of(
+        cls, commit: Commit, changes: Sequence[FileChange], written: Container[str] = ()
+    ) -> CommitFacts:
+        """Of the files in `written` every added line is kept."""
+        files = [_file(change, minor=False, whole=change.path in written) for change in changes]
         if sum(len(file.added) + len(file.removed) for file in files) < SMALL * WIDTH:
-            files = tuple(_file(change, minor=True) for change in changes)
+            files = [_file(change, minor=True, whole=change.path in written) for change in changes]
         return cls(
             sha=commit.sha,
             parents=commit.parents,
@@ -68,7 +85,7 @@ class CommitFacts(msgspec.Struct, frozen=True):
             subject=commit.subject,
             body=commit.body,
             patch_id=patch_id(changes),
-            files=files,
+            files=tuple(files),
             people=people_of(commit),
         )
 
@@ -81,24 +98,35 @@ class CommitFacts(msgspec.Struct, frozen=True):
         return bool(_BOT.search(self.author) or _BOT.search(self.email))
 
 
-def _file(change: FileChange, *, minor: bool) -> FileFacts:
+def _file(change: FileChange, *, minor: bool, whole: bool) -> FileFacts:
     facts = FileFacts(change.path, change.old_path, change.status, change.plus, change.minus)
-    if _GENERATED.search(change.path):
+    generated = _GENERATED.search(change.path) is not None
+    if generated and not whole:
         return facts
-    added, less_added = _keys(change.added)
-    removed, less_removed = _keys(change.removed)
-    facts = msgspec.structs.replace(facts, added=added, removed=removed)
-    return (
-        msgspec.structs.replace(facts, minor_added=less_added, minor_removed=less_removed)
-        if minor
-        else facts
+    replace = msgspec.structs.replace
+    added, telling_added = line_keys(change.added)
+    if whole:
+        starts = tuple(change.starts)
+        facts = replace(facts, lines=b"".join(added), flags=telling_added, starts=starts)
+    if generated:
+        return facts
+    removed, telling_removed = line_keys(change.removed)
+    facts = replace(
+        facts,
+        added=b"".join(compress(added, telling_added)),
+        removed=b"".join(compress(removed, telling_removed)),
+    )
+    if not minor:
+        return facts
+    return replace(
+        facts,
+        minor_added=_minor(added, telling_added),
+        minor_removed=_minor(removed, telling_removed),
     )
 
 
-def _keys(lines: Iterable[str]) -> tuple[bytes, bytes]:
-    """Of lines that tell something, and of the others that are not blank."""
-    found: tuple[list[bytes], list[bytes]] = [], []
-    for line in lines:
-        if text := norm(line):
-            found[not telling(text)].append(key(text))
-    return b"".join(found[0]), b"".join(found[1])
+def _minor(keys: list[bytes], flags: bytes) -> bytes:
+    """Of lines that are not blank and tell nothing."""
+    return b"".join(
+        key for key, tells in zip(keys, flags, strict=True) if not tells and key != BLANK
+    )

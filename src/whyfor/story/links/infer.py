@@ -17,7 +17,7 @@ from whyfor.model.checkpoints import EVIDENCE
 from whyfor.model.times import DAY
 from whyfor.story.links.activity import SessionActivity
 from whyfor.story.links.ancestry import Ancestry
-from whyfor.story.links.by_content import Content, ContentOverlap
+from whyfor.story.links.by_content import Content, ContentOverlap, PathSpans
 from whyfor.story.links.by_output import CommitCreator, CommitCreators
 from whyfor.story.links.commits import CommitFacts, FileFacts
 from whyfor.story.links.line_keys import norm
@@ -29,6 +29,7 @@ from whyfor.story.links.squashes import Squashes, lines_of
 __all__ = ["CommitFacts", "FileFacts", "Link", "Linker", "PriorLink"]
 
 NEARBY = 600_000
+WROTE_LINES = "wrote lines that it changes"
 _SAME_TIME = 2000
 _FEW = 3
 # links that another commit has given
@@ -95,11 +96,11 @@ class Linker:
             self._content = shas, Content(self._sessions, self._foreign, self._places, judged)
         return self._content[1]
 
-    def horizon(self, judged: Iterable[CommitFacts]) -> int | None:
-        """How far back ancestors matter to these commits: the oldest writing that may be in
-        them."""
+    def spans(self, judged: Iterable[CommitFacts]) -> PathSpans:
+        """Where and when other commits matter to these: what they hold of a session's writing
+        may be used up."""
         commits = list(judged)
-        return self._content_for(commits).oldest(commits)
+        return self._content_for(commits).spans(commits)
 
     def link(
         self,
@@ -424,9 +425,9 @@ def _is_most(share: ContentOverlap, total: int) -> bool:
 def _written(sha: str, session: int, share: ContentOverlap, total: int) -> Link:
     part = share.lines / total
     confidence = "high" if part >= 0.5 and share.lines >= _FEW else "medium"
-    why = f"{share.lines} of {total} changed lines"
+    seq, lines = share.seq, share.lines
     return Link(
-        sha, session, "content", confidence, "wrote", share.seq, share.lines, round(part, 3), why
+        sha, session, "content", confidence, "wrote", seq, lines, round(part, 3), WROTE_LINES
     )
 
 

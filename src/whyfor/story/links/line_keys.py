@@ -3,7 +3,9 @@ keeps memory small."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 try:
     from _blake2 import blake2b  # hashlib would bring OpenSSL along
@@ -11,6 +13,8 @@ except ImportError:
     from hashlib import blake2b
 
 WIDTH = 8  # bytes of a key
+BLANK = bytes(WIDTH)  # the key of a blank line
+_SIX_LETTERS = re.compile(r"(?:[^\W_][\W_]*){6}")  # or digits
 
 
 def norm(line: str) -> str:
@@ -33,4 +37,28 @@ def each(packed: bytes) -> list[int]:
 
 def telling(norm: str) -> bool:
     """Long enough, and with enough letters in it, to mean something."""
-    return len(norm) >= 10 and sum(map(str.isalnum, norm)) >= 6
+    return len(norm) >= 10 and _SIX_LETTERS.search(norm) is not None
+
+
+class LineKeys(NamedTuple):
+    """Lines that stand together: the key of each, 0 for a blank one, and whether it tells
+    something."""
+
+    numbers: list[int]
+    telling: Sequence[int]
+
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> LineKeys:
+        found, flags = line_keys(lines)
+        return cls(each(b"".join(found)), flags)
+
+
+def line_keys(lines: Iterable[str]) -> tuple[list[bytes], bytes]:
+    """Return the key of each line, and a byte for each: 1 if it tells something."""
+    found: list[bytes] = []
+    flags = bytearray()
+    for line in lines:
+        text = norm(line)
+        found.append(key(text) if text else BLANK)
+        flags.append(telling(text))
+    return found, bytes(flags)

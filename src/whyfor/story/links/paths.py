@@ -33,3 +33,7 @@ class Places:
         found = {written[len(folder) :] for folder in self._folders if written.startswith(folder)}
         found |= {match[1] for rest in found if (match := _WORKTREE.search(rest))}
         return frozenset(found)
+
+
+def last_part(path: str) -> str:
+    return path.rsplit("/", 1)[-1]

@@ -110,7 +110,7 @@ def parts(claims: Iterable[RangeClaim], outlines: dict[int, EventOutline]) -> di
         for claim in own:
             part = _part(claim, drawn.of(claim), outlines[session])
             found.setdefault(claim.commit, []).append((session, part))
-    return {commit: _strongest_first(own) for commit, own in found.items()}
+    return {commit: strongest_first(own) for commit, own in found.items()}
 
 
 def _part(claim: RangeClaim, ranges: Ranges, shape: EventOutline) -> Part:
@@ -135,7 +135,8 @@ def _part(claim: RangeClaim, ranges: Ranges, shape: EventOutline) -> Part:
     )
 
 
-def _strongest_first(own: list[tuple[int, Part]]) -> list[Part]:
+def strongest_first(own: list[tuple[int, Part]]) -> list[Part]:
+    """Return parts, given with the numbers of their sessions, in the order they are told."""
     own.sort(key=lambda item: (*_rank(item[1]), item[0]))
     return [part for _, part in own]
 

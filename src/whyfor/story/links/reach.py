@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
@@ -45,7 +45,7 @@ class Reach:
     """Of some acts of sessions."""
 
     def __init__(self, acts: Iterable[WrittenEdit | CommitCommand] = ()) -> None:
-        self._written: dict[str, list[int]] = {}  # times, by the name of a file or folder
+        self._written: dict[str, list[int]] = {}  # times, by the end of a path
         self._starts: list[int] = []  # of commands that may have made commits
         self._ends: list[int] = []
         self._printed: set[str] = set()
@@ -70,7 +70,8 @@ class Reach:
 
     def _add_written(self, act: WrittenEdit) -> None:
         for path in (act.path, act.old) if act.old else (act.path,):
-            self._written.setdefault(_last_name(path), []).append(act.at)
+            for end in _ends(path):
+                self._written.setdefault(end, []).append(act.at)
 
     def _add_command(self, act: CommitCommand) -> None:
         for sha, subject in act.printed:
@@ -85,8 +86,8 @@ class Reach:
         changes them too."""
         self._subjects.add(norm(commit.subject))
         for path in paths:
-            times = self._written.setdefault(_last_name(path), [])
-            times.insert(bisect_left(times, commit.committed_at), commit.committed_at)
+            for end in _ends(path):
+                insort(self._written.setdefault(end, []), commit.committed_at)
 
     # -- asking -----------------------------------------------------------------------------------
 
@@ -113,13 +114,23 @@ class Reach:
         """Return whether one of its files was written in time."""
         first, last = commit.authored_at - LOOK_BACK, commit.committed_at + SLACK
         for path in paths:
-            for name in _SEPARATOR.split(path):
-                times: Sequence[int] = self._written.get(name, ())
-                at = bisect_left(times, first)
-                if at < len(times) and times[at] <= last:
+            above = ""
+            for name in path.split("/"):  # a folder it is in may have been removed or moved
+                ends = (f"{above}/{name}", f"*/{name}") if above else (f"/{name}",)
+                if any(self._is_between(end, first, last) for end in ends):
                     return True
+                above = name
         return False
 
+    def _is_between(self, end: str, first: int, last: int) -> bool:
+        times: Sequence[int] = self._written.get(end, ())
+        at = bisect_left(times, first)
+        return at < len(times) and times[at] <= last
 
-def _last_name(path: str) -> str:
-    return _SEPARATOR.split(path)[-1]
+
+def _ends(path: str) -> tuple[str, str]:
+    """By what a file is looked up: its folder and name, or any folder if that is not told; and by
+    its name alone, for files at the top of a repository."""
+    *above, name = _SEPARATOR.split(path)
+    folder = above[-1] if above else ""
+    return f"{folder or '*'}/{name}", f"/{name}"

@@ -7,7 +7,8 @@ yet, linking keeps what it found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Set
 from functools import cached_property
 
 import msgspec
@@ -27,9 +28,10 @@ from whyfor.store.tombstones import STORY
 from whyfor.story.links.activity import CommitCommand, SessionActivity
 from whyfor.story.links.ancestry import Ancestry
 from whyfor.story.links.assemble import NOT_THEN, Assembly, LinkOutcome, known_links
+from whyfor.story.links.by_content import PathSpans
 from whyfor.story.links.candidates import Candidates
 from whyfor.story.links.commits import CommitFacts
-from whyfor.story.links.infer import Link, Linker, PriorLink
+from whyfor.story.links.infer import WROTE_LINES, Link, Linker, PriorLink
 from whyfor.story.links.people import People, home_of
 from whyfor.story.links.reach import Reach, SessionTimes
 from whyfor.story.repositories import ALL, Repository, lost
@@ -37,6 +39,7 @@ from whyfor.story.repositories import ALL, Repository, lost
 REACH = 31 * DAY  # how long before a commit its lines may have been written, and a day for clocks
 _SLACK = 5000
 _BESIDE = 2000  # commits with a story that a new one may be a squash of
+_COUNTED = re.compile(r"\d+ of \d+ (?:added|changed) lines")
 PAUSED = "capture was paused when it was made"
 
 
@@ -66,6 +69,9 @@ class _Run:
         self._lost: set[str] = set()
         # what sessions did that matters to the commits, and which of them ran elsewhere
         self._acts: tuple[dict[int, SessionActivity], set[int]] | None = None
+        self._reach = Reach()
+        self._paths: dict[str, list[str]] = {}  # of commits, as far as asked for
+        self._read = 0  # commits whose changes were read
 
     def run(self, only: set[str] | None, again: bool, announce: Announce | None) -> LinkOutcome:
         commits = self._commits(only, again)
@@ -91,6 +97,7 @@ class _Run:
         assembly.assemble({sha: commits[sha] for sha in todo}, facts, links, superseded, grown)
         outcome = assembly.outcome
         outcome.looked = len(judged)
+        outcome.read = self._read
         outcome.acts = self.sessions.fresh
         if only is None:
             outcome.linked = [(row.id, row.last_seq) for row in self.sessions.rows]
@@ -157,7 +164,7 @@ class _Run:
             return set()
         reach = self._reach_of(commits, timely)
         made = {sha for sha in timely if sha in told or reach.made(commits[sha])}
-        paths = history.changed_paths(self.repository.folder, [*timely, *self._lost])
+        paths = self._changed_paths([*timely, *self._lost])
         for sha in (*made, *self._lost):
             reach.add_files(commits[sha], paths[sha])
             dates.add(commits[sha].authored_at)
@@ -172,7 +179,14 @@ class _Run:
     def _reach_of(self, commits: dict[str, history.Commit], shas: Iterable[str]) -> Reach:
         """What all sessions did that may be in one of these commits."""
         self._acts = self.sessions.since(_earliest(commits, shas) - REACH)
-        return Reach.of_sessions(self._acts[0].values())
+        self._reach = Reach.of_sessions(self._acts[0].values())
+        return self._reach
+
+    def _changed_paths(self, shas: Iterable[str]) -> dict[str, list[str]]:
+        missing = [sha for sha in shas if sha not in self._paths]
+        if missing:
+            self._paths |= history.changed_paths(self.repository.folder, missing)
+        return self._paths
 
     def _tips(self) -> list[str]:
         listed = ask(self.repository.folder, "rev-parse", *ALL) or ""
@@ -181,13 +195,10 @@ class _Run:
     def _unreachable(self, known: set[str], rows: list[CandidateSession]) -> list[history.Commit]:
         """Commits that sessions printed or hooks saw and no ref reaches any more, as far as git
         still has them."""
-        printed = {
-            sha
-            for row in rows
-            for made in self.sessions.acts_of(row).made
-            for sha, _ in made.printed
-            if len(sha) >= 7
-        }
+        printed: set[str] = set()
+        for row in rows:
+            for made in self.sessions.acts_of(row).made:
+                printed.update(sha for sha, _ in made.printed if len(sha) >= 7)
         hooked = self.store.signals.unseen_in(self.repository.folders)
         begins = {sha[:7] for sha in known}
         named = (*printed, *hooked, *self._rewritten(known))
@@ -227,7 +238,7 @@ class _Run:
         timely = {sha for sha in seen - found if times.fit(commits[sha])}
         if timely:
             news = Reach(self.sessions.news)
-            paths = history.changed_paths(self.repository.folder, timely)
+            paths = self._changed_paths(timely)
             for sha in timely:
                 commit = commits[sha]
                 if news.made(commit) or news.wrote(commit, paths[sha]) or news.lists(commit):
@@ -235,17 +246,35 @@ class _Run:
         return found
 
     def _facts(
-        self, commits: Iterable[history.Commit], progress: Callable[[int], None] | None
+        self,
+        commits: Iterable[history.Commit],
+        progress: Callable[[int], None] | None = None,
+        *,
+        counted: bool = False,
     ) -> list[CommitFacts]:
-        listed = list(commits)
-        found: dict[str, list[history.FileChange]] = {}
-        for sha, changed in history.read_changes(
-            self.repository.folder, (c.sha for c in listed if not c.is_merge)
-        ):
-            found[sha] = changed
+        """Commits with their changes; if they are to be counted, with all lines of the files that
+        sessions wrote."""
+        listed = {commit.sha: commit for commit in commits}
+        found = {sha: CommitFacts.of(c, []) for sha, c in listed.items() if c.is_merge}
+        named = [sha for sha in listed if sha not in found]
+        for sha, changed in history.read_changes(self.repository.folder, named):
+            written = self._written_in(listed[sha], changed) if counted else ()
+            found[sha] = CommitFacts.of(listed[sha], changed, written)
+            self._read += 1
             if progress:
                 progress(1)
-        return [CommitFacts.of(commit, found.get(commit.sha, [])) for commit in listed]
+        return [found[sha] for sha in listed]
+
+    def _written_in(
+        self, commit: history.Commit, changed: Iterable[history.FileChange]
+    ) -> set[str]:
+        """Files of a commit that a session may have written."""
+        found = set()
+        for file in changed:
+            paths = (file.path, file.old_path) if file.old_path else (file.path,)
+            if self._reach.wrote(commit, paths):
+                found.add(file.path)
+        return found
 
     def _paused(self, commits: dict[str, history.Commit]) -> dict[str, bool]:
         """Those first made while a person wanted nothing recorded here, and whether that is
@@ -278,35 +307,52 @@ class _Run:
             self._reach_of(commits, todo)
         assert self._acts is not None
         sessions, foreign = self._acts
-        judged = {f.sha: f for f in self._facts((commits[sha] for sha in todo), progress)}
+        listed = [commits[sha] for sha in todo]
+        judged = {f.sha: f for f in self._facts(listed, progress, counted=True)}
         seeds = self._seeds(todo, judged.values())
         since = min([_earliest(commits, todo) - REACH, *(seed.authored_at for seed in seeds)])
         reachable = {c.sha: c for c in history.commits(self.repository.folder, ALL, since=since)}
         people = self._people(reachable.values())
         linker = Linker(sessions, foreign=foreign, folders=self.repository.tops, people=people)
         priors = self._originals(since, todo, reachable)
-        originals = self._read_commits(priors)
-        horizon = linker.horizon(judged.values())
-        earlier = {**originals, **commits}
-        if horizon is not None:
-            earlier |= {s: c for s, c in reachable.items() if c.committed_at >= horizon}
-        before = {
-            f.sha: f for f in self._facts((c for s, c in earlier.items() if s not in todo), None)
-        }
-        order = [*before.values(), *judged.values()]
+        known = {**reachable, **self._read_commits(priors), **commits}
+        gone = known.keys() - reachable.keys()
+        others = self._others(known, judged, linker.spans(judged.values()), gone)
         links, superseded = linker.link(
-            order,
+            [*others, *judged.values()],
             todo=todo,
             hooks=self._hooks(todo, commits, sessions),
             pairs=[(old, new) for old, new in self._pairs if new in commits],
             seeds=[*seeds, *priors.values()],
-            unreachable={
-                sha
-                for sha in (*commits, *originals, *(seed.sha for seed in seeds))
-                if sha not in reachable
-            },
+            unreachable=gone | {seed.sha for seed in seeds if seed.sha not in reachable},
         )
         return judged, links, superseded
+
+    def _others(
+        self,
+        known: dict[str, history.Commit],
+        judged: dict[str, CommitFacts],
+        spans: PathSpans,
+        gone: Set[str],
+    ) -> list[CommitFacts]:
+        """Commits beside those to judge. The changes are read of those that may have used up a
+        session's lines, or be another version of one of them; of the others the names will do."""
+        newest = max(commit.committed_at for commit in known.values())
+        for sha in gone & judged.keys():
+            for file in judged[sha].files:  # a later commit may have taken its place
+                spans.add(file.path, judged[sha].committed_at, newest)
+        others = [commit for sha, commit in known.items() if sha not in judged]
+        paths = self._changed_paths(c.sha for c in others if spans.cover(c.committed_at))
+        dates = {commit.authored_at for commit in judged.values()}
+        rewritten = {sha for pair in self._pairs for sha in pair} | gone
+        read: list[history.Commit] = []
+        for commit in others:
+            same = commit.sha in rewritten or commit.authored_at in dates
+            held = spans.hold(commit.committed_at, paths.get(commit.sha, ()))
+            if same or held or self._reach.made(commit):
+                read.append(commit)
+        facts = {commit.sha: commit for commit in self._facts(read)}
+        return [facts.get(commit.sha) or CommitFacts.of(commit, []) for commit in others]
 
     def _originals(
         self, since: int, todo: set[str], reachable: dict[str, history.Commit]
@@ -361,24 +407,15 @@ class _Run:
                 continue
             row = self.sessions.find(agent, session_id)
             if row is None:
+                # the whole id: the agent may still know the session
                 self._unkept[sha] = (
-                    f"made in {agent} session {session_id[:8]}, whose transcript is not kept"
+                    f"made in {agent} session {session_id}, whose transcript is not kept"
                 )
                 continue
-            when = commits[sha].committed_at
-            # The hook ran after the call began: of several within a second or two, the one that
-            # names the commit, else the last one begun by then.
-            spans = [
-                m
-                for m in (sessions.get(row.id) or self.sessions.acts_of(row)).made
-                if m.called_at <= max(signal.at, when) and when <= m.done_at + 1000
-            ]
-            named = [m for m in spans if _names(m, commits[sha])]
-            cut = (
-                max(m.seq for m in named or spans)
-                if spans
-                else self.sessions.outline(row.id).at(when + 999)
-            )
+            acts = sessions.get(row.id) or self.sessions.acts_of(row)
+            cut = _command_of(acts.made, commits[sha], signal.at)
+            if cut is None:
+                cut = self.sessions.outline(row.id).at(commits[sha].committed_at + 999)
             found.setdefault(sha, []).append((row.id, cut, bool(signal.data.get("rebasing"))))
         return found
 
@@ -415,12 +452,28 @@ class _Run:
         return found
 
     def _prior(self, known: Checkpoint) -> PriorLink:
-        links = known_links(self.sessions, known)
+        links = []
+        for link in known_links(self.sessions, known):
+            # how many lines of that commit is not what a copy of it is told by
+            why = WROTE_LINES if _COUNTED.fullmatch(link.why) else link.why
+            links.append(msgspec.structs.replace(link, why=why))
         return PriorLink(known.commit, known.subject, known.authored_at, known.patch_id, links)
 
 
 def _earliest(commits: dict[str, history.Commit], shas: Iterable[str]) -> int:
     return min(min(commits[sha].authored_at, commits[sha].committed_at) for sha in shas)
+
+
+def _command_of(made: Iterable[CommitCommand], commit: history.Commit, heard: int) -> int | None:
+    """The event of the command that a hook ran in; None if none ran then. The hook ran after the
+    call began: of several within a second or two, the one that names the commit, else the last."""
+    when = commit.committed_at
+    spans = []
+    for one in made:
+        if one.called_at <= max(heard, when) and when <= one.done_at + 1000:
+            spans.append(one)
+    named = [one for one in spans if _names(one, commit)]
+    return max((one.seq for one in named or spans), default=None)
 
 
 def _names(made: CommitCommand, commit: history.Commit) -> bool:

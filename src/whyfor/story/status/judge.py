@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from whyfor.model.paths import path_within
 from whyfor.model.status import Status
 from whyfor.model.text import one_line
 from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
@@ -241,9 +242,7 @@ class _View:
         return None if self._compacting() or not calls else calls[-1].at
 
     def _call_line(self, call: OpenToolCall) -> str:
-        path, place = call.path, self.state.place.text
-        if place and path.startswith(place.rstrip("/") + "/"):
-            path = path[len(place.rstrip("/")) + 1 :]
+        path = path_within(call.path, self.state.place.text)
         return _line(call.tool, path, call.task or call.text)
 
     def subagent(self) -> bool:

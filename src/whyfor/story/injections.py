@@ -1,0 +1,44 @@
+"""What a session was told of earlier ones, and whether it made use of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from whyfor.model.memory import Injection
+from whyfor.model.sessions import Session
+from whyfor.store.protocol import Store
+
+_ID = 8  # characters by which an id is known
+
+
+def session_injections(store: Store, session: Session) -> list[Injection]:
+    """Return what a session was told, oldest first, with what it then used of it."""
+    told = store.signals.injections(session.agent, session.session_id)
+    if not told:
+        return []
+    touched = store.memory.touched(session.id)
+    questions = store.memory.questions(session.id)
+    return [
+        msgspec.structs.replace(
+            each,
+            files_used=tuple(_used(each.files, touched)),
+            fetched=tuple(source for source in each.sources if _is_asked(source, questions)),
+        )
+        for each in told
+    ]
+
+
+def _used(named: Iterable[str], touched: Iterable[str]) -> list[str]:
+    """Return the files among those named that were touched; agents name them by absolute paths or
+    below their folder."""
+    ends = {f"/{path}" for path in touched}
+    return [path for path in named if any(end.endswith(f"/{path}") for end in ends)]
+
+
+def _is_asked(source: str, questions: Iterable[str]) -> bool:
+    """Return whether a call names a note, a session, or another source of a line."""
+    kind, _, ident = source.rpartition(":")
+    words = source if kind in ("run", "file") else ident[:_ID]
+    return any(words in text for text in questions)
