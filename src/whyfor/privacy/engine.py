@@ -18,13 +18,14 @@ from whyfor.privacy.findings import Finding
 from whyfor.privacy.forms import FormFinder
 from whyfor.privacy.name_finder import GENERIC, NamedSecretFinder
 from whyfor.privacy.prose import LABEL
-from whyfor.privacy.rules import Rules
+from whyfor.privacy.rules import AssignmentRule, Rules
 from whyfor.privacy.shapes import decode_base64, is_hex, is_plain, is_random, is_stand_in
 from whyfor.privacy.split_strings import finding_parts, joined_strings
 from whyfor.privacy.views import (
     ESCAPE_MARKS,
     ESCAPES,
     escape_windows,
+    escaped_word,
     line_end,
     meant_by,
     text_view,
@@ -71,6 +72,8 @@ class Engine:
     def _find(self, data: bytes, lines: bool) -> list[Finding]:
         escapes: list[int] = []
         found = self._plain(data, lines, escapes)
+        if any(_is_cut(data, item) for item in found):
+            escapes = sorted([*escapes, *(item.start for item in found if _is_cut(data, item))])
         for low, high in escape_windows(data, escapes, lines):
             view = text_view(data, low, high, ESCAPES, meant_by)
             found += [
@@ -192,6 +195,11 @@ class Engine:
         return result
 
 
+def _is_cut(data: bytes, found: Finding) -> bool:
+    """Return whether a secret may go on in letters that are escaped."""
+    return data[found.start - 1 : found.start + 1] == b"\\u" or data.startswith(b"\\u", found.end)
+
+
 def _order(finding: Finding) -> tuple[int, int, bool, str]:
     generic = finding.rule in GENERIC
     return finding.start, -finding.end, generic, finding.rule
@@ -211,9 +219,23 @@ def _name_looks(rules: Rules) -> dict[bytes, list[_Look]]:
     looks |= dict.fromkeys(ESCAPE_MARKS, _ESCAPE)
     for kind in rules.names:
         finder = NamedSecretFinder(kind, rules.words)
-        for word in kind.words:
+        for word in _spellings(kind):
             looks[word.encode()] = [finder.look]
+            looks |= dict.fromkeys(escaped_word(word), _ESCAPE)
     return looks
+
+
+def _spellings(kind: AssignmentRule) -> Iterator[str]:
+    """Yield the words of a kind of name in the ways they may be written, as they are looked for:
+    in a text whose letters of ASCII are small."""
+    for word in kind.words:
+        yield word
+        if not word.isascii():
+            yield from (_small_ascii(word.capitalize()), _small_ascii(word.upper()))
+
+
+def _small_ascii(word: str) -> str:
+    return word.encode().lower().decode()
 
 
 def _form_looks(rules: Rules) -> dict[bytes, list[_Look]]:

@@ -30,26 +30,42 @@ HASH = 32  # hex digits of the shortest key that is not the hash of something
 def is_assigned_secret(word: str, rule: str, strength: int, loose: bool) -> bool:
     """Return whether a word that is assigned to a name is a secret. Loose: what stands between the
     two need not be an assignment."""
-    if len(word) < 6 or (len(word) < 12 and rule != "password" and not _DIGIT.search(word)):
-        return False
-    if is_no_value(word) or (is_slug(word) and (rule != "password" or "/" in word)):
+    if not _may_be_secret(word, rule):
         return False
     if " " in word and (loose or strength == 1):
         return False
-    strict_password = rule == "password" and not loose
     if strength == 1:
+        strict_password = rule == "password" and not loose
         return _is_surprising(word, 10 if strict_password else 16)
+    return _is_loose_secret(word) if loose else _is_strict_secret(word, rule)
+
+
+def _may_be_secret(word: str, rule: str) -> bool:
+    """Return whether a word is long enough for a secret, and nothing else than a value."""
+    if rule == "password":
+        is_other = is_slug(word) and "/" in word
+        is_short = len(word) < 6
+    else:
+        is_other = is_slug(word)
+        is_short = len(word) < (6 if _DIGIT.search(word) else 12)
+    return not (is_short or is_other or is_no_value(word))
+
+
+def _is_loose_secret(word: str) -> bool:
     if is_hex(word):
-        return not loose or len(word) >= 20
+        return len(word) >= 20
+    return not word.isdigit() and is_specific(word)
+
+
+def _is_strict_secret(word: str, rule: str) -> bool:
+    if is_hex(word):
+        return True
     if word.isdigit():
-        return len(word) >= 14 and not loose
-    if loose:
-        return is_specific(word)
+        return len(word) >= 14
     if is_random(word):
         return True
-    return (
-        is_password(word) if rule == "password" else rule == "secret" and is_spoken_password(word)
-    )
+    thought_up = {"password": is_password, "secret": is_spoken_password}.get(rule)
+    return thought_up is not None and thought_up(word)
 
 
 def is_no_value(word: str) -> bool:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from whyfor.config import Settings
 from whyfor.model.errors import BadInput
 from whyfor.privacy import rules
-from whyfor.privacy.engine import Engine
+
+if TYPE_CHECKING:
+    from whyfor.privacy.engine import Engine
 
 HINT = "See: docs/redact.md. Try them: whyfor doctor"
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -56,4 +58,6 @@ def rules_for(settings: Settings, *, personal: bool = False) -> rules.Rules:
 
 
 def engine_for(settings: Settings, *, personal: bool = False) -> Engine:
+    from whyfor.privacy.engine import Engine  # here: to check the rules is cheap without it
+
     return Engine(rules_for(settings, personal=personal))

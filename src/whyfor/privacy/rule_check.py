@@ -10,16 +10,18 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from whyfor.config import Settings
 from whyfor.model.errors import WhyforError
-from whyfor.privacy.engine import Engine
 from whyfor.privacy.own_rules import own_rule, redact_settings
-from whyfor.privacy.rules import Rule, load_rules
+from whyfor.privacy.rules import Rule, allowed, load_rules
 from whyfor.privacy.samples import SLOT, expand
+
+if TYPE_CHECKING:
+    from whyfor.privacy.engine import Engine
 
 SECONDS = 5.0  # a rule has for all hostile texts
 BUSY = 8  # times as long a busy machine may take over it
@@ -39,7 +41,7 @@ def rule_complaints(settings: Settings) -> list[Complaint]:
     """Return the problems of the user's rules; empty if there are none."""
     try:
         wished = redact_settings(settings)
-        allow = load_rules(allow=wished.allow).allow
+        allow = [allowed(pattern) for pattern in wished.allow]
     except WhyforError as error:
         return [Complaint("", error.message, True)]
     found: list[Complaint] = []
@@ -67,6 +69,8 @@ def rule_complaints(settings: Settings) -> list[Complaint]:
 
 def _alone(rule: Rule, allow: Iterable[re.Pattern[bytes]] = ()) -> Engine:
     """Return an engine with only this rule, so that no other rule matches instead."""
+    from whyfor.privacy.engine import Engine  # here: few people have rules of their own
+
     return Engine(
         msgspec.structs.replace(load_rules(), rules=[rule], names=[], decoys=[], allow=list(allow))
     )

@@ -4,10 +4,9 @@ configuration."""
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -84,7 +83,9 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 @cache
 def _shipped(name: str) -> _File:
-    text = files("whyfor.privacy").joinpath("rules", name).read_text("utf-8")
+    import tomllib  # here: who only checks the settings does not need what is shipped
+
+    text = (Path(__file__).with_name("rules") / name).read_text("utf-8")
     return msgspec.convert(tomllib.loads(text), _File)
 
 
@@ -93,7 +94,7 @@ def load_rules(
 ) -> Rules:
     """Return everything shipped, personal data if asked for, and a person's own rules."""
     words = _shipped("names.toml").words
-    found = Rules([], [], words, [], [_allowed(pattern) for pattern in allow])
+    found = Rules([], [], words, [], [allowed(pattern) for pattern in allow])
     for name in (*_FILES, "names.toml", *(["personal.toml"] if personal else [])):
         file = _shipped(name)
         found.rules.extend(file.rule)
@@ -178,7 +179,8 @@ def compiled(rule: Rule) -> re.Pattern[bytes]:
         ) from None
 
 
-def _allowed(pattern: str) -> re.Pattern[bytes]:
+def allowed(pattern: str) -> re.Pattern[bytes]:
+    """Return the pattern of what a person says is no secret; raises BadInput."""
     try:
         return re.compile(pattern.encode())
     except re.error as error:

@@ -11,7 +11,7 @@ import binascii
 import itertools
 import re
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 _DIGIT, _OTHER = 26, 27
 _SCALE = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -58,7 +58,7 @@ _FILE = re.compile(
 
 @cache
 def _costs() -> list[list[float]]:
-    rows = files("whyfor.privacy").joinpath("rules/letters.txt").read_text("ascii").split()
+    rows = (Path(__file__).with_name("rules") / "letters.txt").read_text("ascii").split()
     return [[_SCALE.index(c) / 2.5 for c in row] for row in rows]
 
 

@@ -1,4 +1,4 @@
-"""A text with its escapes resolved: colours, percent signs, entities."""
+"""A text with its escapes resolved: colours, percent signs, entities, JSON's numbers of letters."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ ESCAPES = re.compile(
     rb"(?:\x1b|\\+(?:u001[bB]|x1[bB]|033|e))\[[0-9;?]{0,20}[A-Za-z]"  # colours
     rb"|%[0-9A-Fa-f]{2}"
     rb"|&(?:amp|quot|apos|lt|gt|#\d{1,4}|#x[0-9A-Fa-f]{1,4});"
-    rb"|\\+u00[2-7][0-9A-Fa-f]|\\+/"
+    rb"|\\+u[Dd][89ABab][0-9A-Fa-f]{2}\\+u[Dd][C-Fc-f][0-9A-Fa-f]{2}"  # a pair is one character
+    rb"|\\+u(?!00[01])[0-9A-Fa-f]{4}|\\+/"
 )
+_DEPTHS = (1, 2, 4)  # backslashes of an escape in JSON, in JSON in JSON, and once more
+_SHORT_ESCAPE = re.compile(rb"\\x([0-9a-f]{2})")
 _ENTITIES = {b"amp": b"&", b"quot": b'"', b"apos": b"'", b"lt": b"<", b"gt": b">"}
 
 
@@ -99,7 +102,19 @@ def meant_by(escape: bytes) -> bytes:
         return bytes([code]) if 9 <= code < 128 else b" "
     if escape.endswith(b"/"):
         return b"/"
-    return bytes([int(escape[-2:], 16)])
+    units = [int(digits[:4], 16) for digits in escape.split(b"u")[1:]]
+    pair = b"".join(unit.to_bytes(2, "little") for unit in units)
+    return pair.decode("utf-16-le", "replace").encode()
+
+
+def escaped_word(word: str) -> list[bytes]:
+    """Return how JSON writes a word without letters beyond ASCII, in small letters; nothing if it
+    has none of those."""
+    if word.isascii():
+        return []
+    plain = word.encode("ascii", "backslashreplace")
+    written = _SHORT_ESCAPE.sub(rb"\\u00\1", plain)
+    return [written.replace(b"\\", b"\\" * depth) for depth in _DEPTHS]
 
 
 def line_end(data: bytes, at: int) -> int:
