@@ -35,9 +35,17 @@ _CHECKERS = frozenset(
         " ctest bats detekt ktlint swiftlint"
     ).split()
 )
+_TOOLS = (
+    _CHECKERS | {name.lstrip("./") for name in _BUILDERS} | set("npm pnpm yarn bun deno".split())
+)
+_WORD = re.compile(r"[\w-]+")
 _CHECK_NAME = re.compile(
     r"test|build|lint|check|type|format|fmt|vet|clippy|compile|e2e|verify|ci$", re.I
 )
+
+
+_PREPARES = re.compile(r"(?:cd|export|source|\.|set|pushd|popd|true|:)(?:\s|$)|[A-Za-z_]\w*=\S*$")
+_NARROWS = re.compile(r"--?(?:ignore|deselect|exclude|skip|filter|grep|lf|last-failed|t=|only)")
 
 
 class CheckCommand(NamedTuple):
@@ -46,19 +54,44 @@ class CheckCommand(NamedTuple):
     family: str  # the same for all its variants: `pytest`, `npm test`, `make lint`
     text: str  # without what stands around it
     decides: bool  # the command line's exit code is its own, not that of a pipe or a later command
+    folder: str = ""  # where the line goes before, if it does
+    alone: bool = True  # nothing else stands before it that may have failed instead
+
+
+def covers(passed: CheckCommand, failed: CheckCommand) -> bool:
+    """Whether a command that passed did all that one of the same family did that failed: in the
+    same folder, and on no other files."""
+    elsewhere = passed.folder and failed.folder and passed.folder != failed.folder
+    if passed.family != failed.family or elsewhere:
+        return False
+    return _targets(passed.text) <= _targets(failed.text)
+
+
+def _targets(command: str) -> frozenset[str]:
+    """The words of a command that say what it is run on, also options that leave something out."""
+    words = command.split()
+    return frozenset(each for each in words if not each.startswith("-") or _NARROWS.match(each))
 
 
 def check_in(line: str) -> CheckCommand | None:
     """Return the last check in a command line; None if there is none."""
+    if _TOOLS.isdisjoint(_WORD.findall(line, 0, COMMAND_MAX)):
+        return None  # most command lines
     found: CheckCommand | None = None
+    folder = ""
+    alone = True
     for part in _SEPARATOR.split(line[:COMMAND_MAX].strip()):
         pipeline = _PIPE.split(part)
         family = family_of(pipeline[0])
         if family:
             decides = len(pipeline) == 1 or "pipefail" in line
-            found = CheckCommand(family, _bare(pipeline[0]), decides)
+            found = CheckCommand(family, _bare(pipeline[0]), decides, folder, alone)
         elif found and part:
             found = found._replace(decides=False)
+        if part.startswith("cd "):
+            folder = part[3:].strip("\"' ")
+        elif part and not _PREPARES.match(part):
+            alone = False
     return found
 
 
@@ -89,7 +122,9 @@ def _task_family(bare: str) -> str | None:
 
 def _bare(command: str) -> str:
     """Return a command without assignments, wrappers and redirections."""
-    text = _REDIRECT.sub("", command.strip().lstrip("("))
+    text = command.strip().lstrip("(")
+    if ">" in text:
+        text = _REDIRECT.sub("", text)
     while True:
         assigned = _ASSIGN.match(text)
         rest = text[assigned.end() :] if assigned else text

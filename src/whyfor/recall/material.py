@@ -20,11 +20,15 @@ from whyfor.model.memory import (
 )
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
+from whyfor.recall.note_standing import judge_notes, supersede_notes
+from whyfor.recall.project_paths import below_top
 from whyfor.store.protocol import Store
 from whyfor.story.repositories import Repository
 
 _SESSIONS = 12
+_SHORT = 8  # characters of a session's id, at least
 _NOTES = 40
+_TOLD_TYPES = ("rule", "decision", "discovery", "gotcha", "bugfix", "correction")
 _FILES = 400
 # Folders and files that are made, not written; and copies of the world that tests need.
 _MADE = re.compile(
@@ -35,77 +39,119 @@ _MADE = re.compile(
 )
 
 
-def collect(store: Store, repository: Repository, branch: str | None) -> BlockMaterial:
-    """Return what is known of a repository's sessions, newest first."""
+def last_sessions(store: Store, repository: Repository, branch: str | None = None) -> list[Session]:
+    """Return the last sessions of a repository, or of one of its branches, newest first."""
+    within = Filters(projects=(repository.id,), branch=branch)
+    return store.sessions.matching(within, limit=_SESSIONS, subagents=False)
+
+
+def collect(
+    store: Store,
+    repository: Repository,
+    branch: str | None,
+    sessions: Sequence[Session] | None = None,
+) -> BlockMaterial:
+    """Return what is known of a repository: these sessions, or the last ones; notes, commands and
+    files, newest first."""
     projects = (repository.id,)
     tracked = _tracked(repository.folder)
-    sessions = store.sessions.matching(Filters(projects=projects), limit=_SESSIONS, subagents=False)
-    notes = _Notes(store, Filters(projects=projects), repository, tracked)
+    sessions = last_sessions(store, repository) if sessions is None else sessions
+    notes = _Notes(store, Filters(projects=projects), repository)
     files = store.memory.files(projects, _FILES)
+    wrong = notes.refuted()
     findings = tuple(notes.of("decision", "discovery", "gotcha"))
     return BlockMaterial(
         project=repository.project.name,
         branch=branch,
-        rules=tuple(notes.of("rule")),
-        sessions=tuple(_past(store, session) for session in sessions),
+        rules=tuple(notes.standing()),
+        sessions=tuple(past_sessions(store, sessions, wrong)),
         findings=findings,
         failures=tuple(notes.of("bugfix", "correction")),
         commands=tuple(store.memory.commands(projects)),
-        files=tuple(_worth(files, repository.folders, tracked)),
-        changed=tuple(_changed(repository.folder, findings)),
+        files=tuple(worth_naming(files, repository.folders, tracked)),
+        changed=tuple(changed_files(repository.folder, findings)),
     )
 
 
 class _Notes:
     """Notes of one project that still hold: each is told once, the newest of those alike."""
 
-    def __init__(
-        self, store: Store, sessions: Filters, repository: Repository, tracked: set[str]
-    ) -> None:
+    def __init__(self, store: Store, sessions: Filters, repository: Repository) -> None:
         self.store = store
         self.sessions = sessions
-        self.folders = repository.folders
-        self.tracked = tracked
+        self.living = self._living(repository)
+
+    def standing(self) -> Iterator[StoredObservation]:
+        """Pinned notes of any type, then rules."""
+        pinned = MemoryFilter(self.sessions, pinned=True)
+        yield from self.store.memory.observations(pinned, _NOTES)
+        yield from self.of("rule")
+
+    def refuted(self) -> set[str]:
+        """The words of notes that are wrong: a summary does not repeat them."""
+        wanted = MemoryFilter(self.sessions, states=("refuted",))
+        found: set[str] = set()
+        for note in self.store.memory.observations(wanted, _NOTES * 3):
+            found.update(quote.text for quote in note.observation.evidence)
+        return found
 
     def of(self, *types: str) -> Iterator[StoredObservation]:
-        wanted = MemoryFilter(self.sessions, types, ("verified", "stated", "hypothesis"))
+        """Notes of these types that hold and are not pinned."""
         said: set[str] = set()
-        for note in self.store.memory.observations(wanted, _NOTES * 3):
+        for note in self.living:
             words = note.observation.title.lower()
-            if words in said or self._is_gone(note):
-                continue
-            said.add(words)
-            yield note
+            if note.observation.type in types and words not in said:
+                said.add(words)
+                yield note
 
-    def _is_gone(self, note: StoredObservation) -> bool:
-        """Whether every file that the note's turn wrote is no longer part of the repository."""
-        written = note.observation.files_written
-        if not written or not self.tracked:
-            return False
-        inside = [path for path in (_below(each, self.folders) for each in written) if path]
-        return bool(inside) and self.tracked.isdisjoint(inside)
+    def _living(self, repository: Repository) -> list[StoredObservation]:
+        """The newest notes that nothing speaks against."""
+        wanted = MemoryFilter(self.sessions, _TOLD_TYPES, ("verified", "stated", "hypothesis"))
+        found = supersede_notes(self.store.memory.observations(wanted, _NOTES * 10))
+        judged = judge_notes(found, repository.folder, repository.folders)
+        return [note for note in judged if not note.standing.gone and not note.observation.pinned]
 
 
-def _past(store: Store, session: Session) -> PastSession:
-    summary = store.memory.summary(session.id) or SessionSummary()
-    request = summary.request[0].text if summary.request else session.title or ""
-    completed = summary.completed[-1].text if summary.completed else ""
-    return PastSession(
-        name=f"{session.agent}:{session.session_id}",
-        at=session.ended_at,
-        request=request,
-        outcome=completed,
-        next_steps=tuple(quote.text for quote in summary.next_steps),
-    )
+def past_sessions(
+    store: Store, sessions: Sequence[Session], wrong: set[str]
+) -> Iterator[PastSession]:
+    """Yield sessions in one line each, without the words in `wrong`."""
+    names = [(session.agent, session.session_id) for session in sessions]
+    shorts = store.sessions.short_ids(names, _SHORT)
+    made = _commits(store, sessions)
+    for session in sessions:
+        summary = store.memory.summary(session.id) or SessionSummary()
+        request = summary.request[0].text if summary.request else session.title or ""
+        completed = [quote.text for quote in summary.completed if quote.text not in wrong]
+        yield PastSession(
+            name=session.name,
+            at=session.ended_at,
+            request=request,
+            outcome=completed[-1] if completed else made.get(session.name, ""),
+            next_steps=tuple(quote.text for quote in summary.next_steps if quote.text not in wrong),
+            short=shorts.get(session.name, session.name),
+            branch=session.branch,
+        )
 
 
-def _worth(
+def _commits(store: Store, sessions: Sequence[Session]) -> dict[str, str]:
+    """Return the last commit that came of each session, by its name."""
+    linked = store.checkpoints.of_sessions([session.id for session in sessions]).values()
+    made: dict[str, str] = {}
+    for found in sorted(linked, key=lambda each: each.committed_at):
+        if found.superseded_by is None:
+            words = f"commit {found.commit[:8]} {found.subject}"
+            made.update(dict.fromkeys((part.name for part in found.parts), words))
+    return made
+
+
+def worth_naming(
     files: Iterable[TouchedFile], folders: Sequence[str], tracked: set[str]
 ) -> Iterator[str]:
     """The files worth naming, below the project's top."""
     seen: set[str] = set()
     for file in files:
-        path = _below(file.path, folders)
+        path = below_top(file.path, folders)
         if not path or path in seen or _MADE.search(path):
             continue
         seen.add(path)
@@ -113,25 +159,16 @@ def _worth(
             yield path
 
 
-def _below(path: str, folders: Sequence[str]) -> str | None:
-    """Return a path below the project's top; None if it is elsewhere."""
-    if not path.startswith(("/", "\\")) and ":" not in path[:3]:
-        return path.removeprefix("./")
-    best = max(
-        (folder for folder in folders if path.startswith(f"{folder.rstrip('/')}/")),
-        key=len,
-        default=None,
-    )
-    return path[len(best.rstrip("/")) + 1 :] if best else None
-
-
 def _tracked(folder: GitPlace) -> set[str]:
-    """Return the files of the last commit; empty if there is none, or git cannot be asked."""
+    """Return the files of the last commit, or those that a first one could have; empty if git
+    cannot be asked."""
     listed = ask(folder, "ls-tree", "-r", "--name-only", "--full-tree", "-z", "HEAD")
+    if not listed and isinstance(folder, Path):
+        listed = ask(folder, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
     return set(filter(None, (listed or "").split("\0")))
 
 
-def _changed(folder: GitPlace, notes: Iterable[StoredObservation]) -> frozenset[str]:
+def changed_files(folder: GitPlace, notes: Iterable[StoredObservation]) -> frozenset[str]:
     """Return the files of these notes that differ from the last commit."""
     if not isinstance(folder, Path):
         return frozenset()  # a bare repository

@@ -2,28 +2,55 @@
 
 from __future__ import annotations
 
+import msgspec
+
+from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.memory import WaitingSession
 from whyfor.store.protocol import Store
 
-RULES_VERSION = 1  # with another number everything is derived again
+RULES_VERSION = 3  # with another number everything is derived again
 BATCH = 200  # sessions in one transaction
 
 
-def remember_waiting(store: Store) -> int:
-    """Derive the memory of every session that has something new; return of how many. Under the
+def remember_waiting(store: Store) -> list[int]:
+    """Derive the memory of every session that has something new; return their numbers. Under the
     ingest lock."""
     waiting = store.memory.waiting(RULES_VERSION)
     for start in range(0, len(waiting), BATCH):
         with store.transaction():
-            for session in waiting[start : start + BATCH]:
-                _remember(store, session)
-    return len(waiting)
+            batch = waiting[start : start + BATCH]
+            commits = _commits_of(store, batch)
+            for session in batch:
+                _remember(store, session, commits.get(_name(session), []))
+    return [session.number for session in waiting]
 
 
-def _remember(store: Store, session: WaitingSession) -> None:
-    from whyfor.recall.session_memory import derive_memory  # an ingest without news does without
+def _name(session: WaitingSession) -> str:
+    return f"{session.agent}:{session.session_id}"
 
-    events = store.conversation.events(session.number, session.first_seq)
-    name = f"{session.agent}:{session.session_id}"
-    memory = derive_memory(name, session.agent, events, by_person=not session.subagent)
-    store.memory.save(session, memory, RULES_VERSION)
+
+def _commits_of(store: Store, batch: list[WaitingSession]) -> dict[str, list[Checkpoint]]:
+    """Return the linked commits of sessions, by their names, oldest first."""
+    found: dict[str, list[Checkpoint]] = {}
+    linked = store.checkpoints.of_sessions([session.number for session in batch])
+    for commit in linked.values():
+        for name in dict.fromkeys(part.name for part in commit.parts):
+            found.setdefault(name, []).append(commit)
+    return found
+
+
+def _remember(store: Store, session: WaitingSession, commits: list[Checkpoint]) -> None:
+    # an ingest without news does without
+    from whyfor.recall.cards import CardBuilder
+    from whyfor.recall.session_memory import derive_memory
+
+    cards = CardBuilder()
+    events = cards.watch(store.conversation.events(session.number, session.first_seq))
+    memory = derive_memory(
+        _name(session), session.agent, events, by_person=not session.subagent, commits=commits
+    )
+    named = cards.title()
+    if named is not None:
+        store.memory.name_session(session.number, named)
+    card = cards.card(memory.summary)
+    store.memory.save(session, msgspec.structs.replace(memory, card=card), RULES_VERSION)

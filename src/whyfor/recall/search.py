@@ -8,9 +8,12 @@ from functools import cache
 import msgspec
 
 from whyfor.model.events import StoredEvent
+from whyfor.model.memory import MemoryFilter
 from whyfor.model.query import (
     FIELDS,
+    CardMatch,
     Filters,
+    FoundNote,
     FoundPassage,
     Hit,
     Match,
@@ -21,6 +24,7 @@ from whyfor.model.sessions import Session
 from whyfor.model.text import one_line
 from whyfor.recall.deep import scan_results
 from whyfor.recall.query import content, passage_query
+from whyfor.recall.related import fitting_notes
 from whyfor.recall.snippets import excerpt, has_words, snippet, word_finders
 from whyfor.store.open import OpenStore
 from whyfor.store.protocol import Store
@@ -30,6 +34,12 @@ PASSAGES = 3  # at most so many of a session are shown
 _ROOM = 300  # matches that are asked for first
 _MOST = 20_000  # and at most, if they are of too few sessions
 _STEADY = 100  # sessions that are ranked at least, so that their order is the same on every page
+_CARDS = 200  # that are looked at
+_COVERED = 0.95  # share of the words from which on a passage answers the query
+_CARD_SHARE = 0.6  # what the best card counts, where the best passages count 1
+_CARD_SHARE_COVERED = 0.3  # if a passage answers the query already
+_PIECES = 4  # matches that are asked for, for each turn that is wanted
+_NOTES = 2  # of a session are shown
 _SHARES = (1.0, 0.3, 0.1)  # how much the best passages of a session count
 _FIELD_OF = {
     "user.prompt": "prompts",
@@ -48,6 +58,7 @@ class HitRange(msgspec.Struct, frozen=True):
     newest: bool = False  # newest first, else best first
     lines: bool = False  # code keeps the lines it stands on
     deep: bool = False  # also in the whole of long tool results
+    turns: bool = False  # one hit for each turn, not for each session
 
 
 class Candidate(msgspec.Struct):
@@ -55,6 +66,9 @@ class Candidate(msgspec.Struct):
 
     score: float
     matches: list[Match]
+
+
+_Finder = Callable[[Store, Query, Filters, int, list[Match]], list[Candidate]]
 
 
 def hit_page(
@@ -66,8 +80,9 @@ def hit_page(
     results = scan_results(store, query, filters, sessions) if which.deep else []
     for result in results:
         resolver.whole[result.match.session, result.match.first_seq] = result.text
-    find = _newest if which.newest else _best
-    found = find(store, query, filters, sessions, [result.match for result in results])
+    found = _FINDERS[which.turns, which.newest](
+        store, query, filters, sessions, [result.match for result in results]
+    )
     hits: list[Hit] = []
     for place, candidate in enumerate(found[which.after :], which.after):
         if len(hits) >= which.limit:
@@ -101,7 +116,7 @@ class _Sessions:
                 return found
             room *= 8
 
-    def learn(self, matches: Iterable[Match]) -> None:
+    def learn(self, matches: Iterable[Match | CardMatch]) -> None:
         fresh = {match.session for match in matches} - self.owners.keys()
         self.owners |= self.store.search.owners(fresh)
 
@@ -144,32 +159,114 @@ def _newest(
     return [Candidate(own[0].score, own) for own in groups.grouped(by_time).values()]
 
 
+def _best_turns(
+    store: Store, query: Query, filters: Filters, turns: int, deep: list[Match]
+) -> list[Candidate]:
+    """Return turns by their best passages, then those with all the words as typed elsewhere."""
+    said = store.search.passages(passage_query(query), filters, turns * _PIECES)
+    typed = store.search.match(content(query), filters, turns * _PIECES)
+    return _apart([*said, *typed, *deep])
+
+
+def _newest_turns(
+    store: Store, query: Query, filters: Filters, turns: int, deep: list[Match]
+) -> list[Candidate]:
+    """Return turns that have all the words, newest first."""
+    wanted = passage_query(query, every=True)
+    said = store.search.passages(wanted, filters, turns * _PIECES, newest=True)
+    typed = store.search.match(content(query), filters, turns * _PIECES, newest=True)
+    return _apart(sorted([*said, *typed, *deep], key=lambda match: -(match.created_at or 0)))
+
+
+def _apart(matches: list[Match]) -> list[Candidate]:
+    """Return each turn once, where it was found first."""
+    turns: dict[tuple[int, int], Candidate] = {}
+    for match in matches:
+        turns.setdefault((match.session, match.turn), Candidate(match.score, [match]))
+    return list(turns.values())
+
+
 def _best(
     store: Store, query: Query, filters: Filters, sessions: int, deep: list[Match]
 ) -> list[Candidate]:
-    """Return sessions by their best passages, then those whose turns have all the words as typed
-    elsewhere: in thoughts and in what tools printed."""
+    """Return sessions by their best passages and their cards, then those whose turns have all the
+    words as typed elsewhere: in thoughts and in what tools printed."""
     groups = _Sessions(store)
     wanted, passages = content(query), passage_query(query)
     said = groups.enough(lambda room: store.search.passages(passages, filters, room), sessions)
     typed = groups.enough(lambda room: store.search.match(wanted, filters, room), sessions)
     said.sort(key=lambda match: (-match.score, groups.is_copied(match)))
     found = {thread: Candidate(_score(own), own) for thread, own in groups.grouped(said).items()}
-    ranked = sorted(found.values(), key=lambda candidate: -candidate.score)
-    lowest = ranked[-1].score if ranked else 1.0
+    lowest = min((candidate.score for candidate in found.values()), default=1.0)
     groups.learn(deep)
     typed.sort(key=lambda match: (-match.score, groups.is_copied(match)))
     for thread, own in groups.grouped([*typed, *deep]).items():
         if thread in found:
             found[thread].matches += own
         else:
-            ranked.append(Candidate(lowest * own[0].score / (own[0].score + 1), own))
-    return ranked
+            found[thread] = Candidate(lowest * own[0].score / (own[0].score + 1), own)
+    best = max(found.values(), key=lambda candidate: candidate.score, default=None)
+    covered = best is not None and _coverage(store, best.matches[0], wanted) >= _COVERED
+    share = _CARD_SHARE_COVERED if covered else _CARD_SHARE
+    _add_cards(groups, query, filters, found, share)
+    return sorted(found.values(), key=lambda candidate: -candidate.score)
+
+
+def _add_cards(
+    groups: _Sessions, query: Query, filters: Filters, found: dict[str, Candidate], share: float
+) -> None:
+    """Add what the cards of sessions are worth to their scores, which become shares of the best;
+    and the sessions that only their card has the words of."""
+    wanted = content(query)
+    words = [word for clause in wanted.clauses for atom in clause for word in atom.words]
+    every = passage_query(query).every
+    cards = groups.store.search.cards(words, filters, _CARDS, every=every)
+    groups.learn(cards)
+    top = max((candidate.score for candidate in found.values()), default=1.0) or 1.0
+    for candidate in found.values():
+        candidate.score /= top
+    best = cards[0].score if cards else 1.0
+    free = _is_free(wanted)
+    seen: set[str] = set()
+    for card in cards:
+        thread = groups.owners[card.session].thread
+        if thread in seen:
+            continue
+        seen.add(thread)
+        if thread not in found and free:
+            title = Match(card.session, 0, 0, 1, card.started_at, 0.0)
+            found[thread] = Candidate(0.0, [title])
+        if thread in found:
+            found[thread].score += share * card.score / best
+
+
+def _coverage(store: Store, match: Match, query: Query) -> float:
+    """Return which share of a query's words a piece of a turn has, in what was said in it."""
+    finders = word_finders(query, cache(store.search.stem))
+    events = store.conversation.events(match.session, match.first_seq, match.last_seq)
+    said = "\n".join(event.text for event in events if event.kind in _FIELD_OF)
+    return has_words(said, finders) / len(finders) if finders else 1.0
+
+
+def _is_free(query: Query) -> bool:
+    """Return whether any session with the words will do: nothing must be there as typed, and
+    nothing must not."""
+    if query.without or query.files or query.tools:
+        return False
+    return all(atom.plain for clause in query.clauses for atom in clause)
 
 
 def _score(matches: list[Match]) -> float:
     """Return what a session's passages are worth together: the best, and a little of the next."""
     return sum(match.score * share for match, share in zip(matches, _SHARES, strict=False))
+
+
+_FINDERS: dict[tuple[bool, bool], _Finder] = {
+    (False, False): _best,
+    (False, True): _newest,
+    (True, False): _best_turns,
+    (True, True): _newest_turns,
+}
 
 
 # -- where in a session --------------------------------------------------------------------------
@@ -205,7 +302,17 @@ class _Resolver:
         session = sessions[owners[passages[0].session.id].main]
         thread = self.threads.thread_of(session.name)
         copies = [name for name in thread.names if name != session.name]
-        return Hit(session, passages, copies, thread.words, round(candidate.score, 4))
+        notes = self.notes(sorted(numbers | mains))
+        return Hit(session, passages, copies, thread.words, round(candidate.score, 4), notes)
+
+    def notes(self, sessions: list[int]) -> list[FoundNote]:
+        """Return the few notes of sessions that have the words."""
+        if self.tools or not self.finders:
+            return []
+        wanted = MemoryFilter(numbers=tuple(sessions), current=True)
+        found = fitting_notes(self.store.memory.observations(wanted, None), self.finders)
+        notes = [each.observation for each in found[:_NOTES]]
+        return [FoundNote(note.key, note.type, note.state, note.title) for note in notes]
 
     def passage(self, session: Session, match: Match) -> FoundPassage | None:
         """Return where a match stands; None if no event of it has the words."""

@@ -15,6 +15,7 @@ _NOT_PROSE = re.compile(r"^\s*(?:\||>|[-=*_]{3,}\s*$|\d+[→|:]|[$%#]\s\S+$|\s*a
 _MARKER = re.compile(r"^\s*(?:#{1,6}\s+|[-*+•]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+)")
 _EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__")
 _STOP = re.compile(r"[.!?…]+[\"')\]*`]*(?=\s+[\"'(*`]*[^\W\d_a-z])|[。！？]")
+_ABBREVIATION = 8  # characters of the longest, with its full stop and what is before it
 _ABBREVIATED = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|Mr|Dr|No)|\b[A-Z])\.$")
 
 
@@ -40,7 +41,9 @@ def sentences(text: str) -> Iterator[Sentence]:
 
 def without_emphasis(text: str) -> str:
     """Return a sentence without Markdown's emphasis, on one line."""
-    return " ".join(_EMPHASIS.sub("", text).split())
+    if "**" in text or "__" in text:
+        text = _EMPHASIS.sub("", text)
+    return " ".join(text.split())
 
 
 def _of_lines(text: str, low: int, high: int) -> Iterator[Sentence]:
@@ -66,10 +69,11 @@ def _of_line(text: str, start: int, stop: int) -> Iterator[Sentence]:
         start += marker.end()
     begin = start
     for match in _STOP.finditer(text, start, stop):
-        if _ABBREVIATED.search(text[begin : match.end()]):
+        end = match.end()
+        if _ABBREVIATED.search(text, max(begin, end - _ABBREVIATION), end):
             continue
-        yield from _sentence(text, begin, match.end(), heading, item)
-        begin = match.end()
+        yield from _sentence(text, begin, end, heading, item)
+        begin = end
     yield from _sentence(text, begin, stop, heading, item)
 
 

@@ -7,224 +7,103 @@ same result.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
-from whyfor.agents.edits import first_text, path_in, written_paths
-from whyfor.agents.tools import command_of, tool_kind
+from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.events import StoredEvent
 from whyfor.model.memory import (
-    CommandCount,
     Observation,
     ObservationState,
     ObservationType,
     Quote,
     SessionMemory,
     SessionSummary,
+    cut_title,
 )
 from whyfor.recall import cues
-from whyfor.recall.command_families import check_in
-from whyfor.recall.sentences import Sentence, sentences
+from whyfor.recall.commit_notes import anchor_notes, commit_notes
+from whyfor.recall.sentences import PROSE_MAX, Sentence, sentences
+from whyfor.recall.session_walk import FILES_MAX, SessionTurn, SessionWalk
 
-TITLE_MAX = 120
 PER_TURN = 3  # sentences of one kind
 PER_SESSION = 12
-_FILES_MAX = 20
-
-
-class _Check(msgspec.Struct):
-    """A check that is running, and the last failure of its family."""
-
-    family: str
-    command: str
-    decides: bool
-    seq: int
-
-
-class _Failure(msgspec.Struct):
-    call: _Check
-    result: int
-    head: str
-    written: list[str]  # files since
-
-
-class _Turn(msgspec.Struct):
-    number: int
-    at: int | None = None
-    prompt: StoredEvent | None = None
-    messages: list[StoredEvent] = []
-    read: list[str] = []
-    written: list[str] = []
-    questions: list[StoredEvent] = []
-    interrupted: bool = False
-
-
-class _Walk:
-    """Goes through a session's events once."""
-
-    def __init__(self, session: str, agent: str) -> None:
-        self.session = session
-        self.agent = agent
-        self.turns: dict[int, _Turn] = {}
-        self.notes: list[Observation] = []
-        self.running: dict[str, _Check] = {}
-        self.failures: dict[str, _Failure] = {}
-        self.commands: dict[str, CommandCount] = {}
-        self.pending: dict[str, list[str]] = {}  # files a call writes, until its result
-
-    def add(self, event: StoredEvent) -> None:
-        turn = self.turns.get(event.turn)
-        if turn is None:
-            turn = self.turns[event.turn] = _Turn(event.turn, event.created_at, messages=[])
-            turn.read, turn.written, turn.questions = [], [], []
-        act = _ACTS.get(event.kind)
-        if act:
-            act(self, turn, event)
-
-    def prompt(self, turn: _Turn, event: StoredEvent) -> None:
-        if turn.prompt is None and event.actor == "user":
-            turn.prompt = event
-
-    def message(self, turn: _Turn, event: StoredEvent) -> None:
-        if event.text:
-            turn.messages.append(event)
-
-    def question(self, turn: _Turn, event: StoredEvent) -> None:
-        turn.questions.append(event)
-
-    def end(self, turn: _Turn, event: StoredEvent) -> None:
-        turn.interrupted = turn.interrupted or bool((event.data or {}).get("interrupted"))
-
-    def call(self, turn: _Turn, event: StoredEvent) -> None:
-        data = event.data or {}
-        given = data.get("input")
-        ident = first_text(data, "id") or str(event.seq)
-        kind = tool_kind(event.name or "", self.agent, given)
-        if kind in ("shell", "typed"):
-            self._start_check(ident, command_of(given) or event.text, event.seq)
-        elif kind == "read":
-            path = path_in(given)
-            if path:
-                turn.read.append(path)
-        else:
-            self.pending[ident] = written_paths(given, event.text)
-
-    def _start_check(self, ident: str, command: str, seq: int) -> None:
-        found = check_in(command)
-        if found:
-            self.running[ident] = _Check(*found, seq)
-
-    def result(self, turn: _Turn, event: StoredEvent) -> None:
-        data = event.data or {}
-        ident = first_text(data, "id")
-        failed = bool(data.get("failed"))
-        written = self.pending.pop(ident, [])
-        if not failed:
-            turn.written.extend(written)
-            for failure in self.failures.values():
-                failure.written.extend(written)
-        check = self.running.pop(ident, None)
-        if check:
-            self._count(check, event, failed)
-            if check.decides:
-                self._judge(check, turn, event, failed)
-
-    def _count(self, check: _Check, event: StoredEvent, failed: bool) -> None:
-        known = self.commands.get(check.family) or CommandCount(
-            check.family, check.command, runs=0, ok=0, failed=0, last_ok=None
-        )
-        passed = check.decides and not failed
-        self.commands[check.family] = CommandCount(
-            check.family,
-            known.command if known.ok and not passed else check.command,
-            runs=known.runs + 1,
-            ok=known.ok + passed,
-            failed=known.failed + (check.decides and failed),
-            last_ok=event.created_at if passed else known.last_ok,
-        )
-
-    def _judge(self, check: _Check, turn: _Turn, event: StoredEvent, failed: bool) -> None:
-        if failed:
-            self.failures[check.family] = _Failure(check, event.seq, event.text[:200], [])
-            return
-        before = self.failures.pop(check.family, None)
-        if before is None or not before.written:
-            return  # nothing changed in between: it may just be flaky
-        files = tuple(dict.fromkeys(before.written))[:_FILES_MAX]
-        self.notes.append(
-            Observation(
-                key=self.key(before.call.seq, "fixed"),
-                type="bugfix",
-                state="verified",
-                title=_cut(f"{check.family} failed, and passes after a change in {_names(files)}"),
-                turn=turn.number,
-                at=event.created_at,
-                facts=(
-                    f"`{before.call.command}` failed",
-                    f"changed: {', '.join(files)}",
-                    f"`{check.command}` passed",
-                ),
-                files_written=files,
-                evidence=(
-                    Quote(before.result, 0, len(before.head), before.head),
-                    Quote(check.seq, 0, 0, check.command),
-                ),
-            )
-        )
-
-    def key(self, seq: int, rule: str) -> str:
-        text = f"{self.session}\n{seq}\n{rule}"
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-_ACTS: dict[str, Callable[[_Walk, _Turn, StoredEvent], None]] = {
-    "user.prompt": _Walk.prompt,
-    "assistant.message": _Walk.message,
-    "question.asked": _Walk.question,
-    "turn.completed": _Walk.end,
-    "tool.call": _Walk.call,
-    "tool.result": _Walk.result,
-}
+_PER_PROMPT = 10  # rules and corrections
+_SPOKEN_MAX = 60  # of them in a session
+_ANCHORS = 3  # files of a turn that a note is about, unless it names one
+_CONCEPTS = 5
+_NAME = re.compile(r"`([^`\s]{2,40})`")
+_TOLD_MAX = 3.5  # the most that `_told` returns
+_TOLD_LATER = 0.15  # less for each sentence before it
 
 
 def derive_memory(
-    session: str, agent: str, events: Iterable[StoredEvent], *, by_person: bool = True
+    session: str,
+    agent: str,
+    events: Iterable[StoredEvent],
+    *,
+    by_person: bool = True,
+    commits: Sequence[Checkpoint] = (),
 ) -> SessionMemory:
     """Return the summary, observations and commands of a session. `session` names it for good;
-    `by_person`: its prompts are a person's, not those of an agent to its subagent."""
-    walk = _Walk(session, agent)
+    `by_person`: its prompts are a person's, not those of an agent to its subagent; `commits` are
+    those that it is linked to."""
+    walk = SessionWalk(session, agent)
     for event in events:
         walk.add(event)
     turns = [walk.turns[number] for number in sorted(walk.turns)]
-    said = list(_said(walk, turns))
-    notes = [*walk.notes, *said]
-    if by_person:
-        notes += _from_person(walk, turns)
+    spoken = list(islice(_from_person(walk, turns), _SPOKEN_MAX)) if by_person else []
+    said = list(_refuted(_said(walk, turns), spoken))
+    notes = [*anchor_notes([*walk.notes, *said, *spoken], session, commits), *_commands(walk)]
+    notes += commit_notes(walk, turns, commits)
     notes.sort(key=lambda note: (note.turn, note.key))
     summary = SessionSummary(
         request=_request(turns),
         investigated=_investigated(turns),
-        learned=tuple(note.evidence[0] for note in said if note.type in ("discovery", "gotcha")),
+        learned=tuple(note.evidence[0] for note in said if _is_learned(note)),
         completed=_completed(turns),
-        next_steps=_next_steps(turns),
+        next_steps=_next_steps(walk, turns),
     )
     commands = sorted(walk.commands.values(), key=lambda each: (-each.ok, each.family))
     return SessionMemory(summary, tuple(notes), tuple(commands))
 
 
+def _is_learned(note: Observation) -> bool:
+    return note.type in ("discovery", "gotcha") and note.state != "refuted"
+
+
+def _commands(walk: SessionWalk) -> Iterator[Observation]:
+    """The commands that passed most often."""
+    passed = sorted((each for each in walk.commands.values() if each.ok), key=lambda c: -c.ok)
+    for count in passed[:PER_TURN]:
+        seq = walk.ran[count.family]
+        yield Observation(
+            key=walk.key(0, f"command {count.family}"),
+            type="command",
+            state="verified",
+            title=cut_title(f"`{count.command}` works"),
+            turn=max(walk.turns, default=0),
+            at=count.last_ok,
+            facts=(f"ran {count.runs}, passed {count.ok}, failed {count.failed}",),
+            concepts=(count.family,),
+            evidence=(Quote(seq, 0, 0, count.command),),
+        )
+
+
 # -- what the agent said -------------------------------------------------------------------------
 
 
-def _said(walk: _Walk, turns: Sequence[_Turn]) -> Iterator[Observation]:
+def _said(walk: SessionWalk, turns: Sequence[SessionTurn]) -> Iterator[Observation]:
     seen: set[str] = set()
     for turn in turns:
         taken = 0
         for event in reversed(turn.messages):  # the closing words first
             if taken >= PER_TURN or len(seen) >= PER_SESSION:
                 break
-            if not cues.may_tell(event.text):
+            if not cues.may_tell(_ends(event.text)):
                 continue
             for sentence in sentences(event.text):
                 kind = _kind_said(sentence)
@@ -239,50 +118,87 @@ def _said(walk: _Walk, turns: Sequence[_Turn]) -> Iterator[Observation]:
 
 def _kind_said(sentence: Sentence) -> ObservationType | None:
     text = sentence.text
-    if sentence.heading or text.endswith(("?", ":")):
+    if sentence.heading or text.endswith(("?", ":")) or not cues.may_tell(text):
         return None
-    if cues.CHATTER.match(text) or not cues.is_prose(text):
+    if cues.CHATTER.match(text) or not cues.is_prose(text) or not cues.says_enough(text):
         return None
     if cues.DECIDED.search(text):
         return "decision"
-    if not cues.LEARNED.search(text):
-        return None
     return "gotcha" if cues.GOTCHA.search(text) else "discovery"
 
 
 def _note(
-    walk: _Walk, turn: _Turn, event: StoredEvent, sentence: Sentence, kind: ObservationType
+    walk: SessionWalk,
+    turn: SessionTurn,
+    event: StoredEvent,
+    sentence: Sentence,
+    kind: ObservationType,
 ) -> Observation:
     state: ObservationState = "hypothesis" if cues.HEDGED.search(sentence.text) else "stated"
     return Observation(
         key=walk.key(event.seq, f"{kind} {sentence.start}"),
         type=kind,
         state=state,
-        title=_cut(sentence.text),
+        title=cut_title(sentence.text),
         turn=turn.number,
         at=event.created_at,
         narrative=sentence.text,
-        files_read=tuple(dict.fromkeys(turn.read))[:_FILES_MAX],
-        files_written=tuple(dict.fromkeys(turn.written))[:_FILES_MAX],
+        files_read=tuple(dict.fromkeys(turn.read))[:FILES_MAX],
+        files_written=tuple(dict.fromkeys(turn.written))[:FILES_MAX],
+        concepts=_concepts(sentence.text),
+        anchors=_about(sentence.text, turn),
         evidence=(_quote(event, sentence),),
     )
+
+
+def _about(sentence: str, turn: SessionTurn) -> tuple[str, ...]:
+    """The files a sentence is about: those of its turn that it names, else the few it wrote."""
+    files = dict.fromkeys((*turn.written, *turn.read))
+    named = [path for path in files if path.replace("\\", "/").rpartition("/")[2] in sentence]
+    if named:
+        return tuple(named[:_ANCHORS])
+    written = tuple(dict.fromkeys(turn.written))
+    return written if len(written) <= _ANCHORS else ()
+
+
+def _concepts(text: str) -> tuple[str, ...]:
+    """The names of things in the code that a text has in it."""
+    return tuple(dict.fromkeys(_NAME.findall(text)))[:_CONCEPTS]
+
+
+def _refuted(said: Iterable[Observation], spoken: Iterable[Observation]) -> Iterator[Observation]:
+    """What a person corrected is wrong; what else was said with it is not certain any more."""
+    claims = {
+        (quote.seq, quote.start)
+        for note in spoken
+        if note.type == "correction"
+        for quote in note.evidence[1:]
+    }
+    messages = {seq for seq, _ in claims}
+    for note in said:
+        words = note.evidence[0]
+        if (words.seq, words.start) in claims:
+            note = msgspec.structs.replace(note, state="refuted")
+        elif words.seq in messages:
+            note = msgspec.structs.replace(note, state="hypothesis")
+        yield note
 
 
 # -- what the person said ------------------------------------------------------------------------
 
 
-def _from_person(walk: _Walk, turns: Sequence[_Turn]) -> Iterator[Observation]:
-    before: _Turn | None = None
+def _from_person(walk: SessionWalk, turns: Sequence[SessionTurn]) -> Iterator[Observation]:
+    before: SessionTurn | None = None
     for turn in turns:
         if turn.prompt is not None:
-            yield from _of_prompt(walk, turn, turn.prompt, before)
+            yield from islice(_of_prompt(walk, turn, turn.prompt, before), _PER_PROMPT)
         before = turn
 
 
 def _of_prompt(
-    walk: _Walk, turn: _Turn, prompt: StoredEvent, before: _Turn | None
+    walk: SessionWalk, turn: SessionTurn, prompt: StoredEvent, before: SessionTurn | None
 ) -> Iterator[Observation]:
-    ruling = cues.MAY_RULE.search(prompt.text)
+    ruling = cues.may_rule(_ends(prompt.text))
     for place, sentence in enumerate(sentences(prompt.text)):
         if place and not ruling:
             break
@@ -294,7 +210,7 @@ def _of_prompt(
             yield _spoken(walk, turn, sentence, "correction", _claim(before))
 
 
-def _corrects(sentence: Sentence, before: _Turn) -> bool:
+def _corrects(sentence: Sentence, before: SessionTurn) -> bool:
     """Whether a prompt's first sentence says that the turn before it went wrong."""
     if not before.messages or not cues.CORRECTION.match(sentence.text):
         return False
@@ -303,8 +219,8 @@ def _corrects(sentence: Sentence, before: _Turn) -> bool:
 
 
 def _spoken(
-    walk: _Walk,
-    turn: _Turn,
+    walk: SessionWalk,
+    turn: SessionTurn,
     sentence: Sentence,
     kind: ObservationType,
     corrected: tuple[Quote, ...],
@@ -315,16 +231,17 @@ def _spoken(
         key=walk.key(event.seq, f"{kind} {sentence.start}"),
         type=kind,
         state="stated",
-        title=_cut(sentence.text),
+        title=cut_title(sentence.text),
         turn=turn.number,
         at=event.created_at,
         narrative=sentence.text,
-        files_written=tuple(dict.fromkeys(turn.written))[:_FILES_MAX],
+        files_written=tuple(dict.fromkeys(turn.written))[:FILES_MAX],
+        concepts=_concepts(sentence.text),
         evidence=(_quote(event, sentence), *corrected),
     )
 
 
-def _claim(turn: _Turn) -> tuple[Quote, ...]:
+def _claim(turn: SessionTurn) -> tuple[Quote, ...]:
     """The sentence that a correction is about: the most telling one of the closing words."""
     best = _outcome(turn)
     return (best,) if best else ()
@@ -333,7 +250,7 @@ def _claim(turn: _Turn) -> tuple[Quote, ...]:
 # -- the summary ---------------------------------------------------------------------------------
 
 
-def _request(turns: Sequence[_Turn]) -> tuple[Quote, ...]:
+def _request(turns: Sequence[SessionTurn]) -> tuple[Quote, ...]:
     for turn in turns:
         event = turn.prompt
         if event is None:
@@ -350,19 +267,19 @@ def _request(turns: Sequence[_Turn]) -> tuple[Quote, ...]:
     return ()
 
 
-def _investigated(turns: Sequence[_Turn]) -> tuple[str, ...]:
+def _investigated(turns: Sequence[SessionTurn]) -> tuple[str, ...]:
     written = {path for turn in turns for path in turn.written}
     read = dict.fromkeys(path for turn in turns for path in turn.read)
-    return tuple(path for path in read if path not in written)[:_FILES_MAX]
+    return tuple(path for path in read if path not in written)[:FILES_MAX]
 
 
-def _completed(turns: Sequence[_Turn]) -> tuple[Quote, ...]:
+def _completed(turns: Sequence[SessionTurn]) -> tuple[Quote, ...]:
     ended = [turn for turn in turns if turn.messages and not turn.interrupted]
     outcomes = (_outcome(turn) for turn in ended[-PER_SESSION:])
     return tuple(quote for quote in outcomes if quote)
 
 
-def _outcome(turn: _Turn) -> Quote | None:
+def _outcome(turn: SessionTurn) -> Quote | None:
     """The most telling sentence of the closing words: early, long enough, about what was done."""
     if not turn.messages:
         return None
@@ -370,7 +287,9 @@ def _outcome(turn: _Turn) -> Quote | None:
     best: Sentence | None = None
     most = 0.0
     for place, sentence in enumerate(sentences(event.text)):
-        score = _told(sentence) - place * 0.15
+        if _TOLD_MAX - place * _TOLD_LATER <= most:
+            break
+        score = _told(sentence) - place * _TOLD_LATER
         if score > most:
             best, most = sentence, score
     return _quote(event, best) if best else None
@@ -389,34 +308,60 @@ def _told(sentence: Sentence) -> float:
     return score - (0.7 if sentence.item else 0.0)
 
 
-def _next_steps(turns: Sequence[_Turn]) -> tuple[Quote, ...]:
-    """Of the last turn with words: what is left to do, what was asked and not answered."""
-    for turn in reversed(turns):
-        if not turn.messages:
-            continue
-        event = turn.messages[-1]
-        found = [
-            _quote(event, each)
-            for each in sentences(event.text)
-            if not each.heading and cues.NEXT.search(each.text) and cues.is_prose(each.text)
-        ]
-        asked = [Quote(each.seq, 0, len(each.text), each.text) for each in turn.questions]
-        return tuple([*asked, *found][:PER_TURN])
-    return ()
+def _next_steps(walk: SessionWalk, turns: Sequence[SessionTurn]) -> tuple[Quote, ...]:
+    """What was left open when the session ended: a request or a question that nothing followed,
+    what the closing words say is left to do, a list's open items, a check that failed last."""
+    spoken = [turn for turn in turns if turn.prompt or turn.messages]
+    if not spoken:
+        return ()
+    last = spoken[-1]
+    found = [*_unanswered(last), *_open_questions(walk, last), *_left(last), *walk.todos]
+    for failure in walk.failures.values():
+        if failure.last and failure.turn >= last.number - 1:
+            text = f"`{failure.check.command.text}` failed when it was last run"
+            found.append(Quote(failure.result, 0, 0, text))
+    return tuple(found[:PER_TURN])
+
+
+def _unanswered(last: SessionTurn) -> Iterator[Quote]:
+    event = last.prompt
+    followed = last.messages or last.worked
+    if event is None or (followed and not last.interrupted):
+        return
+    for sentence in sentences(event.text):
+        if not cues.CONTROL.match(sentence.text):
+            yield _quote(event, sentence)
+            return
+
+
+def _open_questions(walk: SessionWalk, last: SessionTurn) -> Iterator[Quote]:
+    """Questions that were not answered, and after which nothing was said."""
+    said = last.messages[-1].seq if last.messages else 0
+    for event in last.questions:
+        answered = (event.data or {}).get("id") in walk.answered
+        if not answered and event.seq > said:
+            yield Quote(event.seq, 0, len(event.text), event.text)
+
+
+def _left(last: SessionTurn) -> Iterator[Quote]:
+    """The closing sentences that say what is left to do, or ask for something."""
+    event = last.messages[-1] if last.messages else None
+    if event is None or not (cues.NEXT.search(event.text) or "?" in event.text[-200:]):
+        return
+    told = [each for each in sentences(event.text) if not each.heading]
+    for each in told:
+        asks = each is told[-1] and each.text.endswith("?") and not cues.CHATTER.match(each.text)
+        if (asks or cues.NEXT.search(each.text)) and cues.is_prose(each.text):
+            yield _quote(event, each)
 
 
 # -- small things --------------------------------------------------------------------------------
 
 
+def _ends(text: str) -> str:
+    """What of a text is looked at: see sentences()."""
+    return text if len(text) <= PROSE_MAX else text[: PROSE_MAX // 2] + text[-PROSE_MAX // 2 :]
+
+
 def _quote(event: StoredEvent, sentence: Sentence) -> Quote:
     return Quote(event.seq, sentence.start, sentence.end, sentence.text)
-
-
-def _names(files: Sequence[str]) -> str:
-    names = [path.replace("\\", "/").rpartition("/")[2] for path in files[:3]]
-    more = f" and {len(files) - 3} more" if len(files) > 3 else ""
-    return ", ".join(names) + more
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= TITLE_MAX else text[: TITLE_MAX - 1].rstrip() + "…"
