@@ -31,6 +31,7 @@ from whyfor.model.text import plural
 from whyfor.model.times import DAY, to_iso
 from whyfor.privacy.rule_check import Complaint, rule_complaints
 from whyfor.service.doctor.hooks import HookHealth, notice_silence, probe
+from whyfor.service.doctor.mcp import McpHealth, McpProbe
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import DRIVER, OpenStore, journal, reading
 from whyfor.store.tombstones import LOST, LOST_HINT
@@ -85,6 +86,7 @@ class DoctorReport(msgspec.Struct):
     store: StoreHealth
     problems: list[DoctorProblem]
     paused: list[Paused] = []
+    mcp: McpHealth = McpHealth()
 
     @property
     def ok(self) -> bool:
@@ -94,6 +96,7 @@ class DoctorReport(msgspec.Struct):
 def examine(settings: Settings, folder: Path | None = None, *, deep: bool = False) -> DoctorReport:
     """Check everything and run the installed hooks; write nothing. With `deep`, read every
     segment."""
+    server = McpProbe(settings, folder)
     hooks = probe(settings, folder)
     store = StoreHealth(sqlite=DRIVER)
     disk = [_on_disk(agent, settings) for agent in AGENTS.values()]
@@ -121,7 +124,11 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
     for health in agents:
         problems += _agent_problems(health)
     problems += _setting_problems(settings, hooks, paused)
-    return DoctorReport(to_text(settings.home), agents, hooks, store, problems, paused)
+    mcp = server.health()
+    if mcp.what:
+        what = f"whyfor mcp, the server for agents, does not answer: {mcp.what}"
+        problems.append(DoctorProblem(False, what, "See more: WHYFOR_DEBUG=1 whyfor mcp"))
+    return DoctorReport(to_text(settings.home), agents, hooks, store, problems, paused, mcp)
 
 
 def _measure_files(store: StoreHealth, settings: Settings) -> None:
@@ -251,7 +258,7 @@ def _in_store(found: _AgentFiles, library: OpenStore, out: Excluded) -> None:
 
 
 def _examine_store(store: StoreHealth, library: OpenStore, deep: bool) -> None:
-    store.integrity = library.check()
+    store.integrity = library.check(quick=not deep)
     for digest, path in library.capture.digests():
         try:
             if deep:

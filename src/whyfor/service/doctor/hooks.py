@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import os
-import secrets
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 
 from whyfor.agents.facts import Hookable
 from whyfor.agents.hooks import Unmergeable, commands, hookable, turned_off
+from whyfor.agents.servers import add_server, listed_server, server_command, server_places
 from whyfor.capture import manifest as prints
 from whyfor.capture import spool
-from whyfor.capture.hook_files import caller, hook_command, hook_files, interpreter
+from whyfor.capture.hook_files import (
+    HookAnswers,
+    caller,
+    hook_command,
+    hook_files,
+    interpreter,
+    server_variables,
+)
 from whyfor.capture.manifest import ChangedByInit, hook_folder
 from whyfor.config import Settings
 from whyfor.git import hooks as git_hooks
@@ -26,13 +33,15 @@ from whyfor.store.open import OpenStore
 ARRIVES = 2.0  # seconds an announcement may take
 FIRED = 10.0  # and a command, before it is given up
 STATES = ("ok", "untrusted", "stale", "silent", "missing", "broken")
+_DOCTOR = {"name": "whyfor doctor", "version": "1"}
+_TIMELINE = {"name": "timeline", "arguments": {"limit": 1}}
 _AGAIN = "Put it right: whyfor init"
 
 
 class HookHealth(msgspec.Struct):
     """The state of the hooks in one settings file, or in one repository."""
 
-    kind: str  # agent | git | launch
+    kind: str  # agent | server | git | launch
     name: str
     file: str
     state: str = "ok"  # one of STATES, the worst there is
@@ -73,6 +82,8 @@ def probe(settings: Settings, here: Path | None) -> list[HookHealth]:
     for path, changed in installed.files.items():
         if changed.kind == "agent":
             found.append(_settings_file(settings, to_path(path), changed, shots))
+    servers = [_server(settings, path, each) for path, each in installed.files.items()]
+    found += [health for health in servers if health]
     for common in installed.repositories:
         found.append(_repository(settings, to_path(common), shots))
     repository = git_hooks.find_hooked(here) if here else None
@@ -138,9 +149,8 @@ def _settings_file(
     if off:
         what = f"{agent.title}: all hooks are turned off by {off} in {path}"
         health.say("silent", what, "Turn them on there, if you want its sessions announced.")
-    wanted = {
-        on.event: hook_command(settings, agent.agent, on, changed.annotate) for on in agent.events
-    }
+    answers = HookAnswers(changed.annotate, changed.memory)
+    wanted = {on.event: hook_command(settings, agent.agent, on, answers) for on in agent.events}
     _compare_commands(health, agent, wanted, found)
     own = agent.folder(settings.user_home, settings.env)
     untrusted = agent.untrusted(own, path, list(found)) if agent.untrusted else []
@@ -153,6 +163,52 @@ def _settings_file(
     for event, command in found.items():
         shots.append(_Shot(health, event, ["/bin/sh", "-c", command], settings.user_home))
     return health
+
+
+def _server(settings: Settings, path: str, changed: ChangedByInit) -> HookHealth | None:
+    """Return the state of our MCP server in an agent's list; None if it is not to be there."""
+    if not changed.server:
+        return None
+    place = server_places()[changed.agent]
+    health = HookHealth("server", changed.agent, path)
+    again = "List it again: whyfor init --memory"
+    command = server_command(sys.executable)
+    try:
+        content = to_path(path).read_bytes()
+        if not listed_server(content, place)[0]:
+            health.say("missing", f"{place.title}: our MCP server is not listed in {path}", again)
+        elif add_server(content, place, command, server_variables(settings)) != content:
+            what = f"{place.title}: not the MCP server that this version would list in {path}"
+            health.say("stale", what, again)
+    except FileNotFoundError:
+        health.say("missing", f"{place.title}: {path} is gone", again)
+    except (OSError, ValueError) as error:
+        health.say("broken", f"{place.title}: {path}: {prints.error_reason(error)}", again)
+    if why := _cannot_serve(settings, command):
+        health.say("broken", f"whyfor mcp does not answer: {why}", "Run it: whyfor mcp")
+    return health
+
+
+def _cannot_serve(settings: Settings, command: list[str]) -> str:
+    """Start our MCP server and call a tool; return what went wrong."""
+    opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": _DOCTOR}
+    asked = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": _TIMELINE},
+    ]
+    given = b"".join(msgspec.json.encode(each) + b"\n" for each in asked)
+    env = {**os.environ, **server_variables(settings)}
+    try:
+        done = subprocess.run(
+            command, input=given, capture_output=True, timeout=FIRED, cwd=settings.home, env=env
+        )
+        answers = [msgspec.json.decode(line) for line in done.stdout.splitlines()]
+    except (OSError, msgspec.DecodeError, subprocess.TimeoutExpired) as error:
+        return getattr(error, "strerror", None) or str(error)
+    if not any(each.get("id") == 2 and "result" in each for each in answers):
+        return (done.stderr or done.stdout)[-200:].decode(errors="replace").strip()
+    return ""
 
 
 def _compare_commands(
@@ -197,7 +253,9 @@ def _repository(settings: Settings, common: Path, shots: list[_Shot]) -> HookHea
 
 def _fire(settings: Settings, shots: list[_Shot]) -> None:
     """Run all hooks with a probe, and report whether each probe reached the spool."""
-    run = secrets.token_hex(8)
+    from concurrent.futures import ThreadPoolExecutor  # here: only with hooks
+
+    run = os.urandom(8).hex()
     before = {path: path.stat().st_size for path in spool.files(settings.home)}
     for number, shot in enumerate(shots):
         shot.nonce = f"{run}.{number}."
