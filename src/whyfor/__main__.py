@@ -15,6 +15,10 @@ def main(arguments: list[str] | None = None) -> int:
 
         print(f"whyfor {__version__}")  # our own text only, so it needs no cleaning
         return 0
+    if args == ["mcp"]:  # agents start it with every session, and wait for its first answer
+        from whyfor.mcp.loop import serve_stdio
+
+        return serve_stdio()
     gc.disable()  # a short life: looking for cycles costs a tenth of start-up and finds nothing
     os.umask(0o077)  # everything we write is its owner's alone
     from whyfor.cli.errors import run_command

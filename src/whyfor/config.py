@@ -13,6 +13,7 @@ import msgspec
 from whyfor.model.errors import BadInput
 from whyfor.model.paths import to_text
 
+MODEL_FOLDER = "model"  # below Whyfor's directory: where the command of [memory.model] runs
 Days = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -40,6 +41,15 @@ class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         }
 
 
+class MemorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What next sessions are told, from [memory] in config.toml."""
+
+    tokens: Annotated[int, msgspec.Meta(ge=200, le=2250)] = 1_500  # about
+    # Which model is asked about sessions that ended. Checked where it is used: a wrong one must not
+    # stop capture.
+    model: dict[str, Any] = {}
+
+
 class Settings(msgspec.Struct, frozen=True):
     """Where Whyfor's data is and what Whyfor may read."""
 
@@ -58,6 +68,8 @@ class Settings(msgspec.Struct, frozen=True):
     """Projects and agents that are never recorded; from config.toml."""
     retention: Retention = Retention()
     """How many days each kind of data is kept before it is deleted; from config.toml."""
+    memory: MemorySettings = MemorySettings()
+    """What next sessions are told; from config.toml."""
     redact: dict[str, Any] = {}
     """Redaction settings from config.toml. They are checked where they are used: an invalid rule
     must stop exports, not capture."""
@@ -84,6 +96,7 @@ class ConfigFile(msgspec.Struct, frozen=True):
     checkout_line: bool = True
     exclude: Exclude = Exclude()
     retention: Retention = Retention()
+    memory: MemorySettings = MemorySettings()
     redact: dict[str, Any] = {}
     notify: dict[str, Any] = {}
 
@@ -103,12 +116,19 @@ def load(env: Mapping[str, str] | None = None) -> Settings:
         roots=roots,
         checkout_line=file.checkout_line,
         retention=file.retention,
+        memory=file.memory,
         redact=file.redact,
         notify=file.notify,
-        exclude=Exclude(
-            [_at_home(item, user_home) for item in file.exclude.projects], file.exclude.agents
-        ),
+        exclude=_exclude(file, home, user_home),
     )
+
+
+def _exclude(file: ConfigFile, home: Path, user_home: Path) -> Exclude:
+    projects = [_at_home(item, user_home) for item in file.exclude.projects]
+    if file.memory.model.get("command"):
+        # An agent that is asked about a session runs there, and writes a session of its own.
+        projects.append(to_text(home / MODEL_FOLDER))
+    return Exclude(projects, file.exclude.agents)
 
 
 def own_home(env: Mapping[str, str]) -> Path:

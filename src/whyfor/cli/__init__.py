@@ -34,6 +34,8 @@ COMMANDS = {
     "restore": "Restore a commit's conversation, to resume it in the agent.",
     "search": "Find sessions by words in prompts, answers, thinking and tool calls.",
     "memory": "List what past sessions found, decided, fixed and were told.",
+    "context": "Print what an agent should know before it works on a branch.",
+    "mcp": "Serve past sessions to agents, as tools they can call.",
     "stats": "Count sessions, turns and tokens by agent, project, day and model.",
     "serve": "Open the live dashboard in a browser on this machine.",
     "top": "Watch in this terminal which sessions run and which wait for you.",

@@ -12,6 +12,7 @@ from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.style import Style
 from rich.table import Table
 from rich.text import Span, Text
 
@@ -40,7 +41,12 @@ class CleanConsole(Console):
         if isinstance(renderable, Text):
             renderable = clean_text(renderable)
         for segment in super().render(renderable, options):
-            yield _clean_segment(segment)
+            text, style, control = segment  # control: the console's own, such as moving the cursor
+            plain = text == "\n" or (text.isascii() and text.isprintable())
+            if control or (plain and (style is None or not style.link)):
+                yield segment
+            else:
+                yield _clean_segment(text, style)
 
 
 class CleanTable(Table):
@@ -83,13 +89,7 @@ def _flatten(text: str) -> str:
     return show_hidden(text).replace("\n", " ")
 
 
-def _clean_segment(segment: Segment) -> Segment:
-    text, style, control = segment
-    if control:  # the console's own: moving the cursor, drawing a bar again
-        return segment
-    words = show_hidden(text)
+def _clean_segment(text: str, style: Style | None) -> Segment:
     if style is not None and style.link:
         style = style.update_link(None)
-    elif words == text:
-        return segment
-    return Segment(words, style)
+    return Segment(show_hidden(text), style)

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--deep", is_flag=True, help="Read every segment back and check its digest.")
+@click.option(
+    "--deep",
+    is_flag=True,
+    help="Read every segment back and check its digest; check the search index too.",
+)
 @json_option
 def command(deep: bool, as_json: bool) -> None:
     """Check that everything the agents wrote is read, everything stored is still there, and every
@@ -65,6 +69,9 @@ def _render(found: DoctorReport) -> None:
     }
     facts = [f"{name} {size_text(number)}" for name, number in sizes.items()]
     print_list(out, "      ", [*facts, f"SQLite {store.sqlite}"])
+    if found.mcp.called:
+        tools = plural(len(found.mcp.tools), "tool")
+        out.print(f"mcp    {tools} for agents; {found.mcp.called} was called and answered")
     gone = sum(item.gone for item in found.agents)
     if gone:
         transcripts = plural(gone, "transcript")

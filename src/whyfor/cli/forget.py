@@ -21,7 +21,7 @@ _LISTED = 10
 
 @click.command()
 @click.argument(
-    "reference", metavar="[SESSION|COMMIT]", required=False, shell_complete=complete_reference
+    "references", nargs=-1, metavar="[SESSION...|COMMIT]", shell_complete=complete_reference
 )
 @click.option(
     "--match",
@@ -36,7 +36,7 @@ _LISTED = 10
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @json_option
 def command(
-    reference: str | None,
+    references: tuple[str, ...],
     match: str | None,
     before: str | None,
     new_salt: bool,
@@ -44,7 +44,7 @@ def command(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Delete a session, the conversation behind a commit, a text, or old sessions, for good.
+    """Delete sessions, the conversation behind a commit, a text, or old sessions, for good.
 
     It is deleted from everything Whyfor stores, and reading the same file again does not bring it
     back. The agent's own file is not touched.
@@ -52,11 +52,12 @@ def command(
     \b
     Examples:
       whyfor forget 3f05a2c1 --dry-run
+      whyfor forget 3f05a2c1 019d6f23
       whyfor forget HEAD
       whyfor forget --match "Jane Roe"
       whyfor forget --before 1y --yes
     """
-    asked = _arguments(reference, match, before, new_salt)
+    asked = _arguments(references, match, before, new_salt)
     settings, cwd = config.load(), Path.cwd()
     if not dry_run and not yes:
         _confirm(forget(settings, cwd, asked, dry_run=True), as_json)
@@ -69,10 +70,10 @@ def command(
 
 
 def _arguments(
-    reference: str | None, match: str | None, before: str | None, new_salt: bool
+    references: tuple[str, ...], match: str | None, before: str | None, new_salt: bool
 ) -> ForgetArguments:
     """Return what to forget; raise BadInput unless exactly one thing is named."""
-    given = [value for value in (reference, match, before) if value is not None]
+    given = [value for value in (references or None, match, before) if value is not None]
     if len(given) != 1:
         raise BadInput(
             "say what to forget: a session, a commit, --match or --before, and one of them",
@@ -82,7 +83,9 @@ def _arguments(
         raise BadInput("--new-salt goes with --match", "See: whyfor forget --help")
     if match == "-":
         match = sys.stdin.read().strip("\n")
-    return ForgetArguments(reference, match, before, new_salt)
+    if len(references) > 1:
+        return ForgetArguments(sessions=references)
+    return ForgetArguments(references[0] if references else None, match, before, new_salt)
 
 
 def _confirm(planned: ForgetReport, as_json: bool) -> None:

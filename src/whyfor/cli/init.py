@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -11,7 +12,8 @@ from whyfor.cli.render import console, home_text, json_option, print_json, progr
 from whyfor.cli.tables import AgentCell, FittedTable
 from whyfor.model.text import plural
 from whyfor.model.wire.reports import wire_report
-from whyfor.service.init import InitOptions, InitReport, InstallStep, init
+from whyfor.service.init import InitOptions, InitReport, InstallStep, init, memory_choice
+from whyfor.terminal import say
 
 SIGN = {
     "installed": ("✓", "green"),
@@ -24,7 +26,11 @@ SIGN = {
 }
 
 
-WITHOUT_EVENTS = {"skill": "skill", "exclude": "excluded"}
+_ABOUT_MEMORY = (
+    "Whyfor can tell each new session what earlier sessions in the same repository found, decided"
+    " and left open (about 1,500 tokens; see: whyfor memory preview)."
+)
+WITHOUT_EVENTS = {"skill": "skill", "exclude": "excluded", "server": "MCP server"}
 
 
 @click.command()
@@ -41,6 +47,11 @@ WITHOUT_EVENTS = {"skill": "skill", "exclude": "excluded"}
     help="Ask agents to explain each commit they make.",
 )
 @click.option(
+    "--memory/--no-memory",
+    default=None,
+    help="Tell each new session what earlier sessions found in its repository.",
+)
+@click.option(
     "--no-notice", is_flag=True, help="Print no line at checkout when the commit has a story."
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
@@ -50,6 +61,7 @@ def command(
     no_git: bool,
     local: bool,
     annotate: bool | None,
+    memory: bool | None,
     no_notice: bool,
     dry_run: bool,
     as_json: bool,
@@ -66,13 +78,17 @@ def command(
       whyfor init --dry-run
       whyfor init --agent claude --no-git
       whyfor init --annotate
+      whyfor init --memory
     """
     settings = config.load()
+    if memory is None and not as_json and not dry_run:
+        memory = _ask_about_memory(settings)
     asked = InitOptions(
         agents=agents,
         with_git=not no_git,
         local=local,
         annotate=annotate,
+        memory=memory,
         notice=not no_notice,
         dry_run=dry_run,
     )
@@ -82,6 +98,15 @@ def command(
     with progress_bars("Reading", "Linking") as (announce, linking):
         report = init(settings, Path.cwd(), asked, announce=announce, linking=linking)
     _render(report)
+
+
+def _ask_about_memory(settings: config.Settings) -> bool | None:
+    """Ask once, where somebody can answer; None if it was asked before or nobody is there."""
+    there = sys.stdin.isatty() and sys.stdout.isatty()
+    if not there or memory_choice(settings) is not None:
+        return None
+    say(_ABOUT_MEMORY)
+    return click.confirm("Turn it on?", default=False)
 
 
 def _render(report: InitReport) -> None:
@@ -109,7 +134,9 @@ def show_steps(steps: list[InstallStep]) -> None:
     rows = FittedTable("", "agent", "state", "file and hooks", title="file and hooks", wrap=True)
     for step in steps:
         mark, style = SIGN[step.state]
-        name = AgentCell(step.name) if step.kind in ("agent", "skill") else Text(step.name)
+        name = (
+            AgentCell(step.name) if step.kind in ("agent", "server", "skill") else Text(step.name)
+        )
         where = Text(home_text(step.file)) if step.file else Text(step.note, style="dim")
         rows.add(Text(mark, style=style), name, step.state, where)
         failed = step.state == "failed"

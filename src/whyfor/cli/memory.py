@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,24 +20,41 @@ from whyfor.cli.render import (
     project_text,
 )
 from whyfor.cli.tables import FittedTable
-from whyfor.model.memory import MemoryBlock, Quote, SessionSummary, StoredObservation
+from whyfor.model.memory import (
+    AskedSession,
+    MemoryBlock,
+    Quote,
+    SessionSummary,
+    StoredObservation,
+)
 from whyfor.model.query import SessionFilter
 from whyfor.model.wire.memory import (
-    WireNoteDetail,
     wire_memory_block,
     wire_memory_note,
-    wire_session_summary,
+    wire_model_round,
+    wire_note_detail,
 )
 from whyfor.service.agents import AGENT_CHOICE
 from whyfor.service.memory import (
+    MODEL_LIMIT,
     STATES,
-    TOKENS,
     TYPES,
     MemoryQuery,
+    NewNote,
     NoteDetail,
-    note_detail,
-    notes,
+    add_note,
+    ask_model_about_ended,
+    edit_note,
+    forget_note,
+    mark_wrong,
+    model_questions,
+    pin,
     preview,
+    short_note_ids,
+    shown_detail,
+    standing_notes,
+    unpin,
+    who_writes,
 )
 from whyfor.terminal import say
 
@@ -46,6 +62,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _ID = 8
+_SOURCE = 24  # characters of what a line of the block comes from
+_NOBODY = "There is no session to ask about."
+_AUTHORS = {"person": "you", "agent": "an agent"}
 _STATE_STYLES = {"verified": "green", "hypothesis": "dim", "refuted": "strike dim"}
 
 
@@ -60,6 +79,7 @@ _STATE_STYLES = {"verified": "green", "hypothesis": "dim", "refuted": "strike di
 @click.option(
     "--limit", type=click.IntRange(min=0), default=50, show_default=True, help="0 means all."
 )
+@click.option("--all", "every", is_flag=True, help="Also notes that do not hold any more.")
 @json_option
 @click.pass_context
 def command(
@@ -72,6 +92,7 @@ def command(
     agent: str | None,
     since: str | None,
     limit: int,
+    every: bool,
     as_json: bool,
 ) -> None:
     """List what is remembered of past sessions, newest first.
@@ -91,15 +112,19 @@ def command(
     if ctx.invoked_subcommand is not None:
         return
     sessions = SessionFilter(project=project, agent=agent, since=since, branch=branch)
-    found = notes(config.load(), MemoryQuery(sessions, types, states, file), limit)
+    query = MemoryQuery(sessions, types, states, file)
+    found = standing_notes(config.load(), Path.cwd(), query, limit, every=every)
     if as_json:
-        print_json([wire_memory_note(each) for each in found])
-    elif found:
-        _table(found)
-        if limit and len(found) == limit:
+        print_json([wire_memory_note(each) for each in found.rows])
+        return
+    if found.rows:
+        _table(found.rows)
+        if limit and len(found.rows) == limit:
             print_note(f"The newest {limit}. More: --limit 0, or --since, --type, --file")
     else:
         print_note("Nothing is remembered that fits. Notes come from finished turns.")
+    if found.hidden:
+        print_note(f"{plural(found.hidden, 'note')} left out that no longer hold: --all")
 
 
 @command.command("show")
@@ -112,29 +137,162 @@ def show_command(note_id: str, as_json: bool) -> None:
     Examples:
       whyfor memory show 1f3a
     """
-    detail = note_detail(config.load(), note_id)
+    detail = shown_detail(config.load(), Path.cwd(), note_id)
     if as_json:
-        summary = detail.summary
-        print_json(
-            WireNoteDetail(
-                wire_memory_note(detail.note),
-                wire_session_summary(summary) if summary else None,
-            )
-        )
+        print_json(wire_note_detail(detail.note, detail.summary, detail.said))
         return
     _print_detail(detail)
+
+
+@command.command("add")
+@click.argument("text")
+@click.option("--type", "kind", metavar="TYPE", help="Default: as the words tell.")
+@click.option("--file", "files", multiple=True, metavar="PATH", help="A file it is about.")
+@click.option("--replaces", metavar="ID", help="The note it takes the place of.")
+@json_option
+def add_command(
+    text: str, kind: str | None, files: tuple[str, ...], replaces: str | None, as_json: bool
+) -> None:
+    """Write a note about this repository down, for the sessions to come.
+
+    \b
+    Examples:
+      whyfor memory add "Use pnpm, not npm"
+      whyfor memory add "Refunds run at night" --type discovery --file src/refund.py
+      whyfor memory add "Deploy from release branches only" --replaces 1f3a
+    """
+    settings = config.load()
+    by, session = who_writes(settings)
+    new = NewNote(text=text, type=kind, files=files, replaces=replaces, by=by, session=session)
+    _print_changed("Noted", add_note(settings, Path.cwd(), new), as_json)
+
+
+@command.command("pin")
+@click.argument("note_id", metavar="ID")
+@json_option
+def pin_command(note_id: str, as_json: bool) -> None:
+    """Tell a note first, in every session to come.
+
+    \b
+    Examples:
+      whyfor memory pin 1f3a
+    """
+    _print_changed("Pinned", pin(config.load(), note_id), as_json)
+
+
+@command.command("unpin")
+@click.argument("note_id", metavar="ID")
+@json_option
+def unpin_command(note_id: str, as_json: bool) -> None:
+    """Undo `memory pin`.
+
+    \b
+    Examples:
+      whyfor memory unpin 1f3a
+    """
+    _print_changed("No longer pinned", unpin(config.load(), note_id), as_json)
+
+
+@command.command("edit")
+@click.argument("note_id", metavar="ID")
+@click.argument("text")
+@json_option
+def edit_command(note_id: str, text: str, as_json: bool) -> None:
+    """Replace the words of a note. `memory show` keeps the former ones.
+
+    \b
+    Examples:
+      whyfor memory edit 1f3a "Refunds run at night, and only on weekdays"
+    """
+    settings = config.load()
+    _print_changed("Changed", edit_note(settings, note_id, text, who_writes(settings)[0]), as_json)
+
+
+@command.command("wrong")
+@click.argument("note_id", metavar="ID")
+@json_option
+def wrong_command(note_id: str, as_json: bool) -> None:
+    """Mark a note as wrong: no session is told it any more.
+
+    \b
+    Examples:
+      whyfor memory wrong 1f3a
+    """
+    _print_changed("Marked as wrong", mark_wrong(config.load(), note_id), as_json)
+
+
+@command.command("forget")
+@click.argument("note_id", metavar="ID")
+@json_option
+def forget_command(note_id: str, as_json: bool) -> None:
+    """Delete a note for good. The session that it comes from stays.
+
+    \b
+    Examples:
+      whyfor memory forget 1f3a
+    """
+    _print_changed("Forgotten", forget_note(config.load(), note_id), as_json)
+
+
+@command.command("ask")
+@click.option("--since", metavar="D", help="2026-05-31, yesterday, 12h, 3d … Default: 24h.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=MODEL_LIMIT,
+    show_default=True,
+    help="Sessions at most.",
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be sent, and send nothing.")
+@json_option
+def ask_command(since: str | None, limit: int, dry_run: bool, as_json: bool) -> None:
+    """Ask the model of [memory.model] about ended sessions.
+
+    Each session is asked about once, ten minutes after its last event. What the model notes
+    without quoting the session is rejected.
+
+    \b
+    whyfor memory ask --dry-run      what would be sent, without secrets
+    whyfor memory ask --since 7d
+    """
+    settings = config.load()
+    if dry_run:
+        questions = model_questions(settings, since, limit)
+        if as_json:
+            print_json(questions)
+            return
+        for line in "\n\n".join(questions).splitlines() or [_NOBODY]:
+            say(line)
+        return
+    done = ask_model_about_ended(settings, since, limit, None if as_json else _print_asked)
+    if as_json:
+        print_json(wire_model_round(done))
+        return
+    if not done.asked and not done.stopped:
+        say(_NOBODY)
+    if done.stopped:
+        print_note(done.stopped, done.hint)
+
+
+def _print_asked(asked: AskedSession) -> None:
+    call = asked.call
+    if call.outcome != "ok":
+        say(f"{asked.name}: no notes, {call.outcome}")
+        return
+    cost = "" if call.cost is None else f", cost {call.cost:.4f}"
+    tokens = f"{call.sent:,} tokens sent, {call.received:,} received{cost}"
+    rejected = f", {call.rejected} rejected" if call.rejected else ""
+    say(f"{asked.name}: {plural(call.kept, 'note')}{rejected} ({tokens})")
 
 
 @command.command("preview")
 @click.option(
     "--tokens",
     type=click.IntRange(100, 2_250),
-    default=TOKENS,
-    show_default=True,
-    help="How long it may be, about.",
+    help="How long it may be, about. Default: the setting memory.tokens.",
 )
 @json_option
-def preview_command(tokens: int, as_json: bool) -> None:
+def preview_command(tokens: int | None, as_json: bool) -> None:
     """Print what the next session in this repository would be told, and why.
 
     \b
@@ -151,13 +309,20 @@ def preview_command(tokens: int, as_json: bool) -> None:
         _print_block(block)
 
 
+def _print_changed(done: str, note: StoredObservation, as_json: bool) -> None:
+    if as_json:
+        print_json(wire_memory_note(note))
+        return
+    kept = note.observation
+    print_note(f"{done}: {kept.key[:_ID]} ({kept.type}) {one_line(kept.title)}")
+
+
 def _print_block(block: MemoryBlock) -> None:
     for line in block.text.split("\n"):
         say(line)
     print_note("", f"About {block.tokens:,} of {block.budget:,} tokens. Why each line is in it:")
-    reasons = Counter((line.section, line.why) for line in block.lines)
-    for (section, why), number in reasons.items():
-        print_note(f"  {section}: {plural(number, 'line')}, {why}")
+    for told in block.lines:
+        print_note(f"  {told.section}: {told.source[:_SOURCE]}: {told.why}")
     for section, number in block.left_out.items():
         print_note(f"  {section}: {plural(number, 'line')} did not fit")
 
@@ -166,16 +331,33 @@ def _table(found: list[StoredObservation]) -> None:
     from rich.text import Text
 
     made = FittedTable("id", "when", "type", "state", "title", title="title", wrap=True)
+    ids = short_note_ids(config.load(), [each.observation.key for each in found])
     for each in found:
         note = each.observation
         made.add(
-            Text(note.key[:_ID], style="bold"),
+            Text(ids[note.key], style="bold"),
             age_text(note.at),
             note.type,
-            Text(note.state, style=_STATE_STYLES.get(note.state, "")),
-            one_line(note.title),
+            Text(_state(each), style=_STATE_STYLES.get(note.state, "")),
+            Text.assemble(one_line(note.title), (_doubt(each), "dim")),
         )
     made.print(console())
+
+
+def _doubt(stored: StoredObservation) -> str:
+    """What git says against a note, to stand after its title."""
+    standing = stored.standing
+    if standing.gone:
+        return f" ({standing.gone})"
+    doubts = ["file changed since"] if standing.changed else []
+    doubts += ["on another branch"] if standing.elsewhere else []
+    return f" ({', '.join(doubts)})" if doubts else ""
+
+
+def _state(stored: StoredObservation) -> str:
+    if stored.superseded_by:
+        return "replaced"
+    return "pinned" if stored.observation.pinned else stored.observation.state
 
 
 def _print_detail(detail: NoteDetail) -> None:
@@ -184,9 +366,17 @@ def _print_detail(detail: NoteDetail) -> None:
     out = console()
     out.print(one_line(note.title), style="bold")
     out.print(f"{note.type}, {note.state}, {moment_text(note.at)}, {project_text(stored.project)}")
-    out.print(f"whyfor show {stored.agent}:{stored.session_id}  (turn {note.turn})", style="dim")
+    if stored.session_id:
+        out.print(
+            f"whyfor show {stored.agent}:{stored.session_id}  (turn {note.turn})", style="dim"
+        )
+    if doubt := _doubt(stored).strip(" ()"):
+        out.print(f"Now: {doubt}", style="yellow")
     _section(out, "Recorded", [*note.facts])
     _section(out, "Said", [_words(quote) for quote in note.evidence])
+    written = [said.text for said in detail.said if said.text]
+    _section(out, f"Written by {_AUTHORS.get(note.by, note.by)}", written[-1:])
+    _section(out, "It read before", written[:-1])
     _section(out, "Files written", [*note.files_written])
     _section(out, "Files read", [*note.files_read])
     if detail.summary:

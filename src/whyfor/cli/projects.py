@@ -49,26 +49,27 @@ def command(ctx: click.Context, as_json: bool) -> None:
 
 
 @command.command("alias")
-@click.argument("old_path")
+@click.argument("old_paths", metavar="OLD_PATH...", nargs=-1, required=True)
 @click.argument("repository", type=click.Path(path_type=Path))
 @json_option
-def alias_command(old_path: str, repository: Path, as_json: bool) -> None:
+def alias_command(old_paths: tuple[str, ...], repository: Path, as_json: bool) -> None:
     """Assign sessions recorded at OLD_PATH (or below it) to REPOSITORY.
 
     For a repository that moved, was cloned again, or whose sessions came from another machine. Its
-    commits are linked at once.
+    commits are linked at once; give all the old paths together, then they are linked only once.
 
     \b
     Examples:
       whyfor projects alias /home/me/old/place .
+      whyfor projects alias /mnt/laptop/shop /home/me/shop-2 ~/code/shop
     """
     settings = config.load()
     if as_json:
-        sessions, report = alias(settings, old_path, repository.resolve())
+        sessions, report = alias(settings, old_paths, repository.resolve())
         print_json(WireAlias(report.project, sessions, report.commits, report.stories))
         return
     with progress_bar("Linking") as announce:
-        sessions, report = alias(settings, old_path, repository.resolve(), announce)
+        sessions, report = alias(settings, old_paths, repository.resolve(), announce)
     console().print(
         f"{plural(sessions, 'session')} of {project_text(report.project)}; {report.stories:,} of "
         f"{plural(report.commits, 'commit')} "
@@ -87,13 +88,15 @@ def _table(found: list[KnownProject]) -> None:
         wrap=True,
     )
     for known in found:
-        paths = known.paths + [f"{path} (alias)" for path in known.aliases]
+        # a project that is known by its path is called by it
+        paths = [path for path in known.paths if path != known.project.identity]
+        paths += [f"{path} (alias)" for path in known.aliases]
         made.add(
             Text(_name(known.project.identity), style="bold"),
             f"{known.sessions:,}",
             f"{known.stories:,}" if known.stories else "–",
             Text(_EVIDENCE.get(known.project.evidence, known.project.evidence), style="dim"),
-            ", ".join(paths) or known.project.identity,
+            ", ".join(paths),
         )
     made.print(console())
 

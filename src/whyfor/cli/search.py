@@ -21,7 +21,7 @@ from whyfor.cli.render import (
 from whyfor.model.query import FoundPassage, Hit, SessionFilter
 from whyfor.model.text import clean, label, one_line
 from whyfor.model.wire.sessions import wire_hit
-from whyfor.service.search import HitRange, search
+from whyfor.service.search import CommitHit, HitRange, search, search_commits
 
 _LABEL = {
     "user.prompt": "prompt",
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 @until_option
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @click.option("--sort", type=click.Choice(["rank", "time"]), default="rank", show_default=True)
+@click.option("--turns", is_flag=True, help="Each turn that matches, not each session.")
 @click.option("--deep", is_flag=True, help="Also read the whole of long tool results: slow.")
 @json_option
 def command(
@@ -56,6 +57,7 @@ def command(
     until: str | None,
     limit: int,
     sort: str,
+    turns: bool,
     deep: bool,
     as_json: bool,
 ) -> None:
@@ -78,19 +80,21 @@ def command(
         if word.startswith("--") and " " not in word and len(word) > 2:
             raise click.NoSuchOption(word, ctx=click.get_current_context())
     where = SessionFilter(project=project, agent=agent, since=since, until=until, fields=fields)
-    which = HitRange(limit, newest=sort == "time", deep=deep)
-    hits = search(config.load(), " ".join(words), where, which)
+    which = HitRange(limit, newest=sort == "time", deep=deep, turns=turns)
+    settings = config.load()
+    hits = search(settings, " ".join(words), where, which)
     if as_json:
         print_json([wire_hit(hit) for hit in hits])
         return
-    if not hits:
+    commits = [] if turns else search_commits(settings, " ".join(words), where)
+    if not hits and not commits:
         more = "" if deep else " Or look into long tool results: --deep."
         print_note(f"Nothing found. Fewer words, a prefix*, or fewer filters.{more}")
         return
-    _render(hits)
+    _render(hits, commits)
 
 
-def _render(hits: list[Hit]) -> None:
+def _render(hits: list[Hit], commits: list[CommitHit]) -> None:
     from rich.text import Text
 
     out = console()
@@ -109,7 +113,19 @@ def _render(hits: list[Hit]) -> None:
         for passage in hit.passages:
             line = Text.assemble((_place(hit, passage, ids), "dim"), _marked(passage))
             out.print(line, no_wrap=True, overflow="ellipsis")
-    print_note(f"\nRead one: whyfor show {ids[hits[0].session.name]}")
+        for note in hit.notes:
+            line = Text.assemble(
+                (f"   note {note.key[:8]} · {note.type}  ", "dim"), clean(note.title)
+            )
+            out.print(line, no_wrap=True, overflow="ellipsis")
+    for commit in commits:
+        when = age_text(commit.committed_at)
+        head = Text.assemble("commit ", (commit.sha[:9], "bold"))
+        head.append(f"  {when}  {project_text(commit.project)}  ", style="dim")
+        head.append(one_line(commit.subject)[:90])
+        out.print(head, no_wrap=True, overflow="ellipsis")
+    first = ids[hits[0].session.name] if hits else commits[0].sha[:9]
+    print_note(f"\nRead one: whyfor show {first}")
 
 
 def _place(hit: Hit, passage: FoundPassage, ids: dict[str, str]) -> str:

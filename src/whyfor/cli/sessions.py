@@ -19,7 +19,8 @@ from whyfor.cli.render import (
     project_text,
 )
 from whyfor.cli.tables import AgentCell, FittedTable
-from whyfor.model.query import SESSION_SORTS, SessionFilter
+from whyfor.model.listing import LIST_SORTS
+from whyfor.model.query import SessionFilter
 from whyfor.model.sessions import Session
 from whyfor.model.text import one_line
 from whyfor.model.wire.sessions import WireSession, wire_session
@@ -40,15 +41,20 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--sort",
-    type=click.Choice(SESSION_SORTS),
+    type=click.Choice(LIST_SORTS),
     default="last",
     show_default=True,
-    help="By last activity, by beginning, or by tokens used.",
+    help="By last activity, by beginning, by time worked, or by tokens used.",
 )
 @click.option(
     "-n", "--limit", type=click.IntRange(min=0), default=50, show_default=True, help="0 means all."
 )
-@click.option("--all", "everything", is_flag=True, help="Include subagents, below their parents.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Unfold resumes, forks, restored copies and subagents.",
+)
 @json_option
 def command(
     project: str | None,
@@ -62,7 +68,7 @@ def command(
     everything: bool,
     as_json: bool,
 ) -> None:
-    """List sessions, last active first.
+    """List sessions, last active first; resumes, forks and copies are part of their original.
 
     \b
     Examples:
@@ -83,7 +89,7 @@ def command(
     if as_json:
         print_json(_json(found))
     elif found:
-        _table(found, sort)
+        _table(found, sort, everything=everything)
         if limit and len(found) == limit:
             print_note(f"The first {limit}. More: --limit 0, or --since, --project")
     elif where != SessionFilter():
@@ -100,45 +106,73 @@ def _json(found: list[SessionFamily]) -> list[WireSession]:
     return rows
 
 
-def _table(found: list[SessionFamily], sort: str) -> None:
-    last = "tokens" if sort == "tokens" else "out"
+def _table(found: list[SessionFamily], sort: str, *, everything: bool) -> None:
     rows = FittedTable(
-        *("agent", "id", "when", "project", "title", "prompts", "tools", last),
+        *("agent", "id", "when", "project", "title", "turns", "commits", "tokens"),
         title="title",
-        right=("prompts", "tools", last),
-        drop=("tools", "prompts", last),
-        fold=("project", "when"),
+        right=("turns", "commits", "tokens"),
+        drop=("commits",),
+        fold=("project", "turns", "tokens", "when"),
     )
     listed = [each for family in found for each in (family.session, *family.children)]
     ids = printed_ids(listed)
     for family in found:
-        rows.add(*_row(family.session, ids, sort))
-        for child in family.children:
+        rows.add(*_row(family, ids, sort))
+        for child in family.children if everything else ():
             branch = "└ " if child is family.children[-1] else "├ "
-            rows.add(*_row(child, ids, sort, branch))
+            rows.add(*_child(family, child, ids, branch))
     rows.print(console())
 
 
-def _row(
-    session: Session, ids: dict[str, str], sort: str, branch: str = ""
+def _row(family: SessionFamily, ids: dict[str, str], sort: str) -> list[Text | str | AgentCell]:
+    row, session = family.row, family.session
+    mark = "lone subagent" if row.lone else row.folded
+    return [
+        AgentCell(row.agent),
+        _id(ids[session.name], "bold"),
+        age_text(row.began_at if sort == "started" else row.last_at),
+        project_text(row.project),
+        _title(session, f"[{mark}] " if mark else ""),
+        str(row.turns),
+        str(row.commits) if row.commits else "",
+        count(row.tokens),
+    ]
+
+
+def _child(
+    family: SessionFamily, child: Session, ids: dict[str, str], branch: str
 ) -> list[Text | str | AgentCell]:
+    """A part of a conversation, or a subagent, below its row."""
+    part = next((part for part in family.row.parts if part.id == child.id), None)
+    mark = f"{child.subagent}: " if child.subagent else ""
+    if part is not None:
+        mark = f"{part.words.lower()}: "
+    return [
+        AgentCell(child.agent),
+        _id(ids[child.name], "dim"),
+        age_text(child.ended_at or child.started_at),
+        project_text(child.project),
+        _title(child, branch + mark),
+        str(part.turns) if part else "",
+        "",
+        "" if child.unopened else count(child.tokens.total),
+    ]
+
+
+def _id(text: str, style: str) -> Text:
+    from rich.text import Text
+
+    return Text(text, style=style)
+
+
+def _title(session: Session, mark: str) -> Text:
     from rich.text import Text
 
     said = one_line(session.title)
-    subagent = f"{session.subagent}: " if session.subagent else ""
-    title = Text.assemble((branch, "dim"), (subagent, "dim"))
-    title.append(said or "(no prompt)", style="" if said else "dim")
+    title = Text(mark, style="dim")
+    if session.unopened:
+        return title.append("nothing new in it")
+    title = Text.assemble((mark, "dim"), (said or "(no prompt)", "" if said else "dim"))
     if session.unparsed:
         title.append(f"  {session.unparsed} unparsed", style="yellow")
-    when = session.started_at if sort == "started" else session.ended_at or session.started_at
-    used = session.tokens.total if sort == "tokens" else session.tokens.output
-    return [
-        AgentCell(session.agent),
-        Text(ids[session.name], style="dim" if branch else "bold"),
-        age_text(when),
-        project_text(session.project),
-        title,
-        "" if branch else str(session.prompts),
-        str(session.tool_calls),
-        count(used),
-    ]
+    return title

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 from rich.console import Console, Group, RenderableType
-from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.text import Text
 
 from whyfor import config
 from whyfor.cli.complete import complete_reference
+from whyfor.cli.markdown import markdown
 from whyfor.cli.render import (
     agent,
     console,
@@ -25,6 +25,7 @@ from whyfor.cli.render import (
 )
 from whyfor.model.characters import show_code
 from whyfor.model.conversation import TranscriptCall, TranscriptEntry
+from whyfor.model.memory import Injection
 from whyfor.model.reports import Conversation
 from whyfor.model.text import clean, label, one_line, plural, tokens_text
 from whyfor.model.turns import Turn
@@ -153,10 +154,22 @@ def _head(out: Console, found: Conversation) -> None:
         out.print(
             f"   {plural(len(found.children), 'subagent')}: see whyfor sessions --all", style="dim"
         )
+    for told in found.told:
+        out.print(f"   {_told_text(told)}", style="dim")
     if session.unparsed:
         out.print(
             f"   {plural(session.unparsed, 'line')} could not be parsed (kept raw)", style="yellow"
         )
+
+
+def _told_text(told: Injection) -> str:
+    when = "at its start" if told.part == "start" else "after a compaction"
+    parts = [f"told {when} of {plural(len(told.sources), 'source')}, {told.tokens:,} tokens"]
+    if told.files:
+        parts.append(f"{len(told.files_used)} of {plural(len(told.files), 'file')} named were used")
+    if told.fetched:
+        parts.append(f"{len(told.fetched)} looked up")
+    return "  ·  ".join(parts)
 
 
 def _turns(out: Console, found: Conversation) -> None:
@@ -171,7 +184,7 @@ def _turns(out: Console, found: Conversation) -> None:
         facts.append(tokens_text(turn.tokens) if turn.tokens else "")
         out.print("   " + "  ·  ".join(fact for fact in facts if fact), style="dim")
         if turn.closing:
-            out.print(Padding(_markdown(turn.closing), (0, 0, 0, 3), expand=False))
+            out.print(Padding(markdown(turn.closing), (0, 0, 0, 3), expand=False))
         if turn.interrupted:
             out.print("   interrupted by you", style="yellow")
 
@@ -220,7 +233,7 @@ def _entry(entry: TranscriptEntry) -> RenderableType:
     """How something looks that is neither a prompt nor a call."""
     match entry.kind:
         case "said":
-            return Padding(_markdown(entry.text), (1, 0, 0, 3), expand=False)
+            return Padding(markdown(entry.text), (1, 0, 0, 3), expand=False)
         case "thinking":
             return Padding(Text(clean(entry.text), style="italic dim"), (1, 0, 0, 3), expand=False)
         case "question":
@@ -235,10 +248,6 @@ def _entry(entry: TranscriptEntry) -> RenderableType:
         case "rewound":
             return Text("   ↶ rewound", style="yellow")
     return Text(f"   {one_line(entry.text)}", style="dim")
-
-
-def _markdown(text: str) -> Markdown:
-    return Markdown(clean(text), code_theme="ansi_dark", hyperlinks=False)
 
 
 def _calls(out: Console, run: list[TranscriptCall], tools: bool) -> None:

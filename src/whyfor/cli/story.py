@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.text import Text
 
+from whyfor.cli.markdown import markdown
 from whyfor.cli.render import agent, moment_text, printed_ids
 from whyfor.model.checkpoints import Annotation, Checkpoint, Part
 from whyfor.model.stories import CommitStory, FullStory, StoryLine, undo_command
@@ -93,8 +93,9 @@ def _without(out: Console, story: FullStory) -> None:
 
 
 def _unlinked(out: Console, told: CommitStory) -> None:
+    ids = printed_ids(told.unlinked)
     for one in told.unlinked:
-        name = f"{one.agent}:{label(one.session_id)[:8]}"
+        name = f"{agent_title(one.agent)} {label(ids[f'{one.agent}:{one.session_id}'])}"
         out.print(f"unlinked  {name}, {moment_text(one.at)}, by a person", style="dim")
     if told.unlinked:
         out.print(f"          Undo: {undo_command(told.commit.sha)}", style="dim")
@@ -130,11 +131,7 @@ def _said(out: Console, said: StoryLine) -> None:
     out.print(Text.assemble("   ", agent(said.agent), (f" {said.role}  {head}", "dim")))
     words = clean(said.text)
     shown = words if len(words) <= _CLOSING else words[:_CLOSING] + " …"
-    out.print(
-        Padding(
-            Markdown(shown, code_theme="ansi_dark", hyperlinks=False), (0, 0, 0, 3), expand=False
-        )
-    )
+    out.print(Padding(markdown(shown), (0, 0, 0, 3), expand=False))
 
 
 def _part(out: Console, part: Part, story: FullStory, ident: str) -> None:

@@ -44,6 +44,10 @@ class _Layout(NamedTuple):
     rows: list[list[Text]]
     widths: list[int]
 
+    def used(self, at: int) -> bool:
+        """Whether a column says anything."""
+        return any(row[at].plain for row in self.rows)
+
 
 class FittedTable:
     """Rows under headings; one column has the title of its row and takes what the others leave."""
@@ -82,11 +86,11 @@ class FittedTable:
         full = self._needed(layout.widths, range(len(self.headings)), _TITLE) <= out.width
         if not full:
             layout = self._layout(full=False)
-        widths, shown = layout.widths, self._shown(layout.widths, out.width)
+        widths, shown = layout.widths, self._shown(layout, out.width)
         others = _total(widths, shown) - widths[self.title]
         widths[self.title] = min(widths[self.title], max(_LEAST, out.width - others))
         self._print(out, layout, shown)
-        dropped = [self.headings[at] for at in self.drop if at not in shown]
+        dropped = [self.headings[at] for at in self.drop if at not in shown and layout.used(at)]
         notes = [] if full else self._legend()
         if dropped:
             notes.append(f"no room for: {', '.join(dropped)}")
@@ -122,12 +126,15 @@ class FittedTable:
         wanted = widths[self.title]
         return _total(widths, shown) - wanted + min(wanted, title)
 
-    def _shown(self, widths: list[int], width: int) -> list[int]:
-        shown = list(range(len(widths)))
+    def _shown(self, layout: _Layout, width: int) -> list[int]:
+        """Return the columns that say anything and have room."""
+        columns = range(len(layout.widths))
+        shown = [at for at in columns if at == self.title or layout.used(at)]
         for column in (*self.drop, *self.fold):
-            if self._needed(widths, shown, _SHORT_TITLE) <= width:
+            if self._needed(layout.widths, shown, _SHORT_TITLE) <= width:
                 break
-            shown.remove(column)
+            if column in shown:
+                shown.remove(column)
         return shown
 
     def _print(self, out: Console, layout: _Layout, shown: list[int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from whyfor.config import Settings
 from whyfor.live.approval_text import WHOLE, whole_approval
 from whyfor.model.errors import NotFound
 from whyfor.model.events import StoredEvent
-from whyfor.model.paths import to_text
-from whyfor.model.query import Filters
+from whyfor.model.listing import ListFilter
+from whyfor.model.paths import is_whole_path, path_within, to_text
 from whyfor.model.reports import Paused
 from whyfor.model.sessions import Session
 from whyfor.model.status import LiveStatus, Status, Summary
@@ -117,9 +117,9 @@ class SessionCard(msgspec.Struct, frozen=True):
         """Whether it wants to reach a file outside of its folder."""
         asked, cwd = self.status.approval, self.session.cwd
         path = asked.path if asked else None
-        return bool(
-            path and cwd and path.startswith("/") and not path.startswith(cwd.rstrip("/") + "/")
-        )
+        if not path or not cwd or not is_whole_path(path):
+            return False
+        return path_within(path, cwd) == path
 
 
 class AgentCapture(msgspec.Struct, frozen=True):
@@ -195,10 +195,9 @@ class PreviewCache:
                 last = _last(library) if not any(groups.values()) else None
         except NotFound:
             bare = [AgentCapture(name, None, None, silent=False) for name in AGENTS]
-            groups = {
-                key: [self._card(each, SessionPreview()) for each in some]
-                for key, some in _grouped(shown).items()
-            }
+            groups = {}
+            for key, some in _grouped(shown).items():
+                groups[key] = [self._card(each, SessionPreview()) for each in some]
             return NowBoard(groups, agents, projects, bare, paused, empty=not shown)
         nothing = not shown and all(one.off for one in health)
         return NowBoard(groups, agents, projects, health, paused, last, empty=nothing)
@@ -214,17 +213,12 @@ class PreviewCache:
             *groups["rest"][:rows],
         ]
         found = self._glances(library, more)
-        return {
-            key: [
-                self._card(
-                    each,
-                    found.get(each.name, SessionPreview()),
-                    whole_approval(library, each.session, each.status.approval),
-                )
-                for each in some
-            ]
-            for key, some in groups.items()
-        }
+
+        def card(each: LiveStatus) -> SessionCard:
+            approval = whole_approval(library, each.session, each.status.approval)
+            return self._card(each, found.get(each.name, SessionPreview()), approval)
+
+        return {key: list(map(card, some)) for key, some in groups.items()}
 
     def _glances(self, store: Store, shown: list[LiveStatus]) -> dict[str, SessionPreview]:
         numbers = [each.session.id for each in shown if each.session.id]
@@ -300,7 +294,17 @@ def _grouped(shown: list[LiveStatus]) -> dict[str, list[LiveStatus]]:
     groups["rest"].sort(
         key=lambda each: (-(each.status.heard_at or each.session.ended_at or 0), each.name)
     )
+    open_threads = {each.session.thread for phase in _ORDER for each in groups[phase]}
+    groups["rest"] = list(_folded(groups["rest"], open_threads))
     return groups
+
+
+def _folded(rest: list[LiveStatus], told: set[str]) -> Iterator[LiveStatus]:
+    """Of each thread the one that was heard last, unless the thread is told of already."""
+    for each in rest:
+        if each.session.thread not in told:
+            told.add(each.session.thread)
+            yield each
 
 
 def _health(store: Store) -> list[AgentCapture]:
@@ -313,7 +317,10 @@ def _health(store: Store) -> list[AgentCapture]:
 
 
 def _last(library: OpenStore) -> Session | None:
-    return next(iter(library.sessions.matching(Filters(), limit=1, subagents=False)), None)
+    """The session that was active last; a copy that nobody opened was not."""
+    for _, row in library.listing.page(ListFilter(), "last", 1):
+        return library.sessions.by_number([row.id])[row.id]
+    return None
 
 
 def _place(session: Session, home: Path) -> str:

@@ -27,7 +27,6 @@ from whyfor.live.project_names import ProjectNames
 from whyfor.model.errors import BadInput, WhyforError
 from whyfor.model.status import LiveStatus, Status
 from whyfor.model.text import one_line
-from whyfor.privacy.redacted_text import redacted
 from whyfor.store.open import reading
 from whyfor.story.recent_turns import recent_turns
 from whyfor.story.status.standing import StatusSink
@@ -44,6 +43,8 @@ WORDS = {
 NEWS = 120_000  # ms: what began before is no news, only new to us
 SAME = 2_000  # ms between two accounts of one moment
 SECONDS = 10.0  # a command has
+# Kinds of events that others of the same turn follow.
+_IN_A_TURN = ("user.prompt", "assistant.thinking", "tool.call", "tool.result")
 RECORDED = 3.0  # seconds the record of a change is waited for
 WAITING = 32  # notices that may wait for it; the oldest give way
 TEXT_MAX = 400
@@ -204,13 +205,18 @@ class _Change(msgspec.Struct, frozen=True):
     took: int | None
 
 
-def _is_recorded(standing: LiveStatus) -> bool:
-    """Whether the transcript was read as far as a notice needs it."""
+def _has_words(standing: LiveStatus) -> bool:
+    """Whether a notice of it would have a title and something to say."""
     if not standing.session.title:
         return False
-    if standing.status.approval or standing.status.questions or standing.status.failed:
+    if _is_asked(standing.status):
         return True
     return standing.summary is not None and standing.summary.recent != NOTHING_YET
+
+
+def _is_asked(status: Status) -> bool:
+    """Whether the status itself says what a notice tells: a request, a question, a failure."""
+    return bool(status.approval or status.questions or status.failed)
 
 
 def _place_name(place: str) -> str:
@@ -220,15 +226,19 @@ def _place_name(place: str) -> str:
     return parts[-1] if is_folder else place
 
 
-def _recorded(settings: Settings, standing: LiveStatus) -> LiveStatus:
-    """The same with what the store knows of the session by now."""
+def _recorded(settings: Settings, standing: LiveStatus) -> tuple[LiveStatus, bool]:
+    """The same with what the store knows of the session by now, and whether the transcript was
+    read as far as a notice needs it: for a turn that is over, up to its closing words."""
     try:
         with reading(settings) as library:
             session = library.sessions.find(standing.session.session_id, standing.session.agent)
-            summary = summarise(recent_turns(library, session.id)[0], standing.status)
+            turns, events = recent_turns(library, session.id)
     except WhyforError:
-        return standing  # nothing of it was read yet
-    return msgspec.structs.replace(standing, session=session, summary=summary)
+        return standing, _has_words(standing)  # nothing of it was read yet
+    summary = summarise(turns, standing.status)
+    found = msgspec.structs.replace(standing, session=session, summary=summary)
+    is_over = bool(events) and events[-1].kind not in _IN_A_TURN
+    return found, _has_words(found) and (is_over or _is_asked(standing.status))
 
 
 class Notifier:
@@ -287,12 +297,10 @@ class Notifier:
     def _notification(self, change: _Change) -> Notification:
         """What is told of a change. A hook is ahead of the transcript: its record is waited for,
         but not for long."""
-        standing = change.standing
         end = time.monotonic() + RECORDED
-        while not _is_recorded(standing) and time.monotonic() < end:
-            if self._closing.wait(0.1):
-                break
-            standing = _recorded(change.settings, standing)
+        standing, complete = _recorded(change.settings, change.standing)
+        while not complete and time.monotonic() < end and not self._closing.wait(0.1):
+            standing, complete = _recorded(change.settings, standing)
         session, summary = standing.session, standing.summary
         project = session.project and self._names(session.project)
         recent = summary.recent if summary and summary.recent != NOTHING_YET else ""
@@ -353,6 +361,8 @@ class Notifier:
 
 def send_notice(settings: Settings, wished: NotifySettings, notice: Notification) -> list[str]:
     """Send a notice in all ways that are wished for; return what went wrong with them."""
+    from whyfor.privacy.redacted_text import redacted  # here: most only ask for the settings
+
     notice, _ = redacted(settings, notice, rendered=True, session=notice.session)
     names = ("status", "session", "project", "title", "text")
     words = {name: _short(getattr(notice, name)) for name in names}

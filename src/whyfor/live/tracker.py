@@ -86,6 +86,7 @@ class StatusTracker:
         # which session a process has open, as its registry says
         self._holders: dict[Ident, Key] = {}
         self._processes = Processes()
+        self._judged = False  # whether it was done before
 
     def standings(self) -> list[LiveStatus]:
         """Of all that are attended to, as last judged; what only opened and closed again is not
@@ -199,7 +200,7 @@ class StatusTracker:
             key = (brief.agent, brief.parent or brief.session_id)
             each = self._attended.get(key)
             if each is None or (each.number is None and not brief.parent):
-                if (brief.ended_at or 0) > since:
+                if brief.worked and (brief.ended_at or 0) > since:
                     self._attend(store, key)
                 continue
             each.stale = each.grown = True
@@ -283,10 +284,11 @@ class StatusTracker:
     # -- where they stand -------------------------------------------------------------------------
 
     def judge(self) -> bool:
-        """Compute all statuses; return whether one differs from the last time."""
+        """Compute all statuses; return whether one differs from the last time. The first time is
+        a difference too: those who listen learn that no session was open before."""
         clock, now = self._clock(), self._now()
         self._ask_lists(clock)
-        changed = False
+        changed, self._judged = not self._judged, True
         for key, each in self._attended.items():
             changed = changed or (each.stale and clock >= each.read_due) or self._to_tell(each)
             if not each.dirty and clock < each.due:

@@ -21,7 +21,7 @@ from whyfor.live.hub import Hub
 from whyfor.live.project_names import ProjectNames
 from whyfor.model.errors import WhyforError
 from whyfor.server import api, pages, problems
-from whyfor.server.guard import UNTIL, Guard
+from whyfor.server.guard import BODY_BYTES, UNTIL, Guard
 from whyfor.server.page import NAVIGATION, TEMPLATES
 from whyfor.server.render import WEB, environment
 from whyfor.service.serve import AccessKeys
@@ -73,11 +73,12 @@ def create_app(
         openapi_config=_openapi(),
         lifespan=[lambda _: hub.running()],
         logging_config=None,
-        request_max_body_size=0,
+        request_max_body_size=BODY_BYTES,
     )
     app.templates = templates
     app.guard = Guard(keys or AccessKeys(settings), port)
     templates.globals["page_key"] = lambda: app.guard.start.make_page_key(UNTIL.get())
+    templates.globals["form_token"] = lambda: app.guard.start.make_form_token(UNTIL.get())
     return app
 
 

@@ -1,5 +1,5 @@
 """What every request must pass before anything else sees it: Host, then Origin, then a key; and
-what every answer says.
+what every answer says. A change must also come from a form of ours (server/forms.py).
 
 It stands around the whole application, so that paths that lead nowhere are guarded like all
 others.
@@ -16,10 +16,17 @@ import msgspec
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
+from whyfor.server.forms import (
+    judge_form_headers,
+    read_form_body,
+    read_form_token,
+    replay_body,
+    stale_form,
+)
 from whyfor.server.problems import Refusal, broken, refuse
 from whyfor.server.refused import SOURCE
 from whyfor.server.start import LIFE_SECONDS, Start
-from whyfor.service.serve import AccessKeys
+from whyfor.service.serve import AccessKeys, same_text
 
 BODY_BYTES = 64 << 10
 TARGET_BYTES = 8 << 10  # path and query
@@ -36,7 +43,8 @@ HEADERS = {
     ),
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
+    # "no-referrer" would have browsers send "Origin: null" with our own forms
+    "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
@@ -77,8 +85,11 @@ class Guard:
             if scope["path"] == AGAIN:
                 await self._again(scope, send)
                 return
-            UNTIL.set(self._judge_key(headers))
+            until = self._judge_key(headers)
+            UNTIL.set(until)
             _show_key(scope)
+            if scope["method"] == "POST":
+                receive = await self._judge_change(headers, until, receive)
         except Refusal as refusal:
             await refuse(refusal, scope, _with_headers(scope, bare, REFUSED))
             return
@@ -125,6 +136,17 @@ class Guard:
                 401, "unauthorized", "this page needs a key", "Open it again: whyfor serve"
             )
         return until
+
+    async def _judge_change(
+        self, headers: dict[str, list[str]], until: int, receive: Receive
+    ) -> Receive:
+        """Refuse a POST that is not one of our forms, sent from a page of the same sign-in; return
+        what gives its body to a route."""
+        judge_form_headers(headers)
+        body = await read_form_body(receive)
+        if not same_text(read_form_token(body), self.start.make_form_token(until)):
+            raise stale_form()
+        return replay_body(body, receive)
 
     async def _open(self, scope: HTTPScope, headers: dict[str, list[str]], send: Send) -> None:
         """Exchange a one-time link for a cookie. The link works from anywhere, but only when a
@@ -229,7 +251,7 @@ def _from_nowhere(headers: dict[str, list[str]]) -> bool:
 
 
 def _judge_form(scope: Scope, headers: dict[str, list[str]]) -> None:
-    """Refuse a long address, control characters in it, and a large body; no route takes a body."""
+    """Refuse a long address, control characters in it, and a large body."""
     if len(scope["raw_path"]) + len(scope["query_string"]) > TARGET_BYTES:
         raise Refusal(414, "bad_input", f"an address may have {TARGET_BYTES} bytes")
     if any(ord(char) < 32 for char in scope["path"]):

@@ -36,6 +36,7 @@ NAVIGATION = (
     NavPage("sessions", "/sessions", "Sessions", "i-list", "s", "always"),
     NavPage("timeline", "/timeline", "Timeline", "i-commit", "t"),
     NavPage("search", "/search", "Search", "i-search", bar="always"),
+    NavPage("memory", "/memory", "Memory", "i-think", "m"),
     NavPage("insights", "/insights", "Insights", "i-gauge", "i"),
 )
 

@@ -20,7 +20,7 @@ from pygments.util import ClassNotFound
 
 from whyfor.live.project_names import ProjectNames
 from whyfor.model.characters import show_code, show_hidden, split_code
-from whyfor.model.paths import to_text
+from whyfor.model.paths import is_whole_path, to_text
 from whyfor.model.sessions import Tokens
 from whyfor.model.text import clean, count, label, one_line, plain, plural
 from whyfor.model.times import to_iso
@@ -374,7 +374,5 @@ def render_project(identity: str | None, names: ProjectNames | None = None) -> s
     if identity.startswith("git:"):
         return (names and names(identity)) or "unnamed repository"
     parts = [part for part in re.split(r"[/\\]", identity) if part]
-    return (
-        "/".join(parts[-2:] if len(parts) > 2 and not identity.startswith("/") else parts[-1:])
-        or identity
-    )
+    is_remote = len(parts) > 2 and not is_whole_path(identity)
+    return "/".join(parts[-2:] if is_remote else parts[-1:]) or identity

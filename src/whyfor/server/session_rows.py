@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from whyfor.model.listing import ListedSession
+from whyfor.model.paths import is_whole_path
 from whyfor.model.status import LiveStatus
 from whyfor.model.text import plural
 from whyfor.server.render import STATUS, took
@@ -57,29 +58,21 @@ def _came_of(row: ListedSession, *, gone: bool) -> OutcomeWords:
         words = plural(row.commits, "commit")
         if gone:
             return OutcomeWords("i-commit", "", words, "repository gone")
-        return OutcomeWords("s-ok", "is-fine", words)
+        if row.tests == "tests failed":
+            return OutcomeWords("s-error", "is-wrong", words, row.tests)
+        return OutcomeWords("s-ok", "is-fine", words, row.tests)
     if row.files:
-        in_git = row.project and not row.project.startswith("/") and not gone
+        in_git = row.project and not is_whole_path(row.project) and not gone
         words = plural(row.files, "file")
-        return OutcomeWords(
-            "i-edit", "", f"{words}, not committed" if in_git else f"{words} written"
-        )
+        more = f"{words}, not committed" if in_git else f"{words} written"
+        return OutcomeWords("i-edit", "", more, row.tests)
     return OutcomeWords("s-none", "", "no change", "its session is unknown" if row.lone else "")
 
 
-def fold_words(row: ListedSession) -> tuple[str, str] | None:
-    """What is folded into a row, as an icon and words; None if nothing is."""
-    kinds = [part.kind for part in row.parts if part.kind != "first"]
-    if not kinds:
-        return None
-    kind = kinds[0]
-    if any(other != kind for other in kinds):
-        return "i-fork", f"{len(row.parts)} parts"
-    return _FOLDS[kind], f"{kind} {_times(len(kinds))}"
-
-
-def _times(number: int) -> str:
-    return {1: "once", 2: "twice"}.get(number, f"{number} times")
+def fold_icon(row: ListedSession) -> str:
+    """The icon of what is folded into a row."""
+    kinds = {part.kind for part in row.parts} - {"first"}
+    return _FOLDS[kinds.pop()] if len(kinds) == 1 else "i-fork"
 
 
 def short_duration(millis: int) -> str:
@@ -102,7 +95,7 @@ def row_time(millis: int | None, *, timed: bool) -> str:
 
 ROW_WORDS: dict[str, Any] = {
     "outcome": row_outcome,
-    "fold_words": fold_words,
+    "fold_icon": fold_icon,
     "short_duration": short_duration,
     "row_time": row_time,
 }

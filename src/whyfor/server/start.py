@@ -44,6 +44,10 @@ class Start:
     def _sign_cookie(self, until: int) -> str:
         return sign(self._token, "cookie", self.port, self.name, until)
 
+    def make_form_token(self, until: int) -> str:
+        """Return the token of the forms that are shown to whoever has the cookie of that second."""
+        return sign(self._token, "form", self.port, self.name, until)
+
     # -- pages ------------------------------------------------------------------------------------
 
     def make_page_key(self, until: int) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.config import ConfigFile, Exclude, Retention, Settings
+from whyfor.capture.block_folder import drop_blocks
+from whyfor.config import ConfigFile, Exclude, MemorySettings, Retention, Settings
 from whyfor.files import make_folders, replace
 from whyfor.live.notify import NotifySettings
 from whyfor.model.errors import BadInput, NotFound
@@ -23,6 +24,7 @@ _TABLES: dict[str, type[msgspec.Struct]] = {
     "redact": RedactSettings,
     "notify": NotifySettings,
     "retention": Retention,
+    "memory": MemorySettings,
 }
 _HEADER = re.compile(r"^\s*\[")
 
@@ -92,6 +94,8 @@ def change_setting(settings: Settings, name: str, values: Sequence[str] | None) 
     path = settings.home / "config.toml"
     make_folders(path.parent)
     replace(path, after.encode())
+    if name.startswith(("redact.", "memory.")):
+        drop_blocks(settings)
     return find_setting(settings, name)
 
 

@@ -31,6 +31,7 @@ from whyfor.config import Settings
 from whyfor.locks import LOCK_WAIT, ingest_lock
 from whyfor.model.errors import CorruptStore, Disagreement
 from whyfor.model.progress import Announce
+from whyfor.recall.block_files import publish_sessions
 from whyfor.recall.remember import remember_waiting
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import journal, open_store
@@ -44,6 +45,7 @@ if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
 
 # as long as a hook takes a started ingest's word that it will read the spool
 BACKGROUND_WAIT = 600.0
+ASK_EVERY = 60.0  # seconds
 LAG = 0.3  # seconds an agent may write its last lines after its hook has run
 
 
@@ -139,8 +141,9 @@ def _ingest(
                 _count(store, counts)
             if link_waiting(store, journal(settings), linking):
                 publish_stories(settings, store)
-            remember_waiting(store)
+            remembered = remember_waiting(store)
             expired = _retain(settings, store)
+            publish_sessions(settings, store, remembered)
             totals = store.stats.totals()
     return IngestReport(
         files=counts.files,
@@ -184,7 +187,16 @@ def watch_agents(settings: Settings, hub: StatusSink, stop: threading.Event) -> 
     """Read what agents write as they write it, until `stop` is set; never raises."""
     from whyfor.live.loop import LiveLoop  # a plain ingest does without it
 
+    if settings.memory.model:
+        threading.Thread(target=_ask_now_and_then, args=(settings, stop), daemon=True).start()
     LiveLoop(settings, hub, sweep).run(stop)
+
+
+def _ask_now_and_then(settings: Settings, stop: threading.Event) -> None:
+    from whyfor.recall.model_round import ask_quietly  # most people have no model
+
+    while not stop.wait(ASK_EVERY):
+        ask_quietly(settings)
 
 
 def sweep(settings: Settings, wait: float) -> None:
@@ -196,5 +208,9 @@ def ingest_for_hooks(settings: Settings) -> None:
     """Nobody is there to be told of an error: it goes to a file of bounded size."""
     try:
         ingest(settings, background=True)
+        if settings.memory.model:
+            from whyfor.recall.model_round import ask_quietly  # most people have no model
+
+            ask_quietly(settings)
     except Exception as error:  # noqa: BLE001 - written down: a hook's ingest has nobody to tell
         log_error(settings, error)

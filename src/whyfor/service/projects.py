@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -70,10 +71,10 @@ def projects(settings: Settings) -> list[KnownProject]:
 
 
 def alias(
-    settings: Settings, path: str, repository: Path, announce: Announce | None = None
+    settings: Settings, paths: Sequence[str], repository: Path, announce: Announce | None = None
 ) -> tuple[int, LinkReport]:
-    """Sessions recorded at or below a path belong to this repository; returns how many do, and
-    links them."""
+    """Sessions recorded at or below one of the paths belong to this repository; returns how many
+    do, and links them, all at once."""
     if not repository.is_dir():
         raise NotFound(
             f"there is no folder {repository}", "Give the repository's folder as it is now."
@@ -85,7 +86,6 @@ def alias(
             f"{repository} is not a git repository with a commit",
             "Give the repository's folder as it is now.",
         )
-    path = path.rstrip("/\\") or path
     with reading(settings):
         pass
     with writing(settings, LOCK_WAIT) as store:
@@ -95,10 +95,11 @@ def alias(
             writer = store.capture.writer()
             writer.learn_place(to_text(folder), project, [], now)
             record.add(PlaceEntry(to_text(folder), project, now))
-            entry = AliasEntry(path, project, now)
-            number = writer.adopt(path, project)
-            store.projects.save_alias(entry)
-            record.add(entry)
+            for path in dict.fromkeys(path.rstrip("/\\") or path for path in paths):
+                entry = AliasEntry(path, project, now)
+                number = writer.adopt(path, project)
+                store.projects.save_alias(entry)
+                record.add(entry)
         moved = store.sessions.count_since(number, 0)
         begun = time.monotonic()
         outcome = link_project(store, record, number, announce)

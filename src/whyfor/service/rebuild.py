@@ -14,6 +14,7 @@ from whyfor.config import Settings
 from whyfor.locks import LOCK_WAIT, ingest_lock
 from whyfor.model.errors import NotFound
 from whyfor.model.progress import Announce
+from whyfor.recall.block_files import publish_blocks
 from whyfor.recall.remember import remember_waiting
 from whyfor.store.open import open_store
 
@@ -48,6 +49,7 @@ def rebuild(settings: Settings, announce: Announce | None = None) -> RebuildRepo
         gaps, totals = rebuild_database(settings, announce)
         with closing(open_store(settings.database)) as store:
             remember_waiting(store)
+            publish_blocks(settings, store)
     return RebuildReport(
         sessions=totals.sessions,
         records=totals.records,

@@ -19,8 +19,9 @@ from whyfor.model.query import FIELDS, Filters, Hit, Query, SessionFilter, Sessi
 from whyfor.model.sessions import Project
 from whyfor.model.times import parse_when
 from whyfor.recall import query as queries
+from whyfor.recall.related import commit_texts, fitting_commits
 from whyfor.recall.search import HitRange, hit_page
-from whyfor.recall.snippets import WordFinder, has_all_words, snippet, word_finders
+from whyfor.recall.snippets import WordFinder, snippet, word_finders
 from whyfor.store.open import OpenStore, reading
 from whyfor.story.session_lookup import parse_filters
 
@@ -31,6 +32,7 @@ __all__ = [
     "SearchPage",
     "SearchRequest",
     "search",
+    "search_commits",
     "search_page",
 ]
 
@@ -120,16 +122,7 @@ class _Search(msgspec.Struct, frozen=True):
     limit: int
 
     def commits(self) -> list[LinkedCommit]:
-        """Return the commits with a story that have all the words in what is known of them."""
-        query = queries.content(self.query)
-        if query.tools or query.files or not query.clauses:
-            return []
-        stem = self.library.search.stem
-        single = tuple(clause for clause in query.clauses if len(clause) == 1)
-        finders = word_finders(msgspec.structs.replace(query, clauses=single), stem)
-        words = [finder.literal for finder in finders if finder.literal.isascii()]
-        rows = self.library.search.commits(words, self.filters, _COMMITS)
-        return [commit for commit in rows if has_all_words("\n".join(_texts(commit)), query, stem)]
+        return fitting_commits(self.library, self.query, self.filters, _COMMITS)
 
     def page(self, commits: list[LinkedCommit]) -> tuple[list[Hit | CommitHit], int | None]:
         """Return the hits of a page, and the place to go on from."""
@@ -289,14 +282,6 @@ def _time(hit: Hit | CommitHit) -> int:
     return (hit.committed_at if isinstance(hit, CommitHit) else hit.best.created_at) or 0
 
 
-def _texts(commit: LinkedCommit) -> list[str]:
-    """Return what is known of a commit in words, its subject first."""
-    note = commit.note
-    if note is None:
-        return [commit.subject]
-    return [commit.subject, note.intent, note.title, *note.alternatives, note.summary]
-
-
 def _shown(library: OpenStore, commits: list[LinkedCommit], query: Query) -> Iterable[CommitHit]:
     agents = library.search.agents_of([commit.sha for commit in commits])
     finders = word_finders(queries.content(query), library.search.stem)
@@ -323,7 +308,7 @@ def _best_stretch(
     """Return the first text of a commit, besides its subject, with words of the query in it, or
     the first of all."""
     first: tuple[str, list[tuple[int, int]]] | None = None
-    for text in _texts(commit)[1:]:
+    for text in commit_texts(commit)[1:]:
         if text and text != commit.subject:
             stretch = snippet(text, finders)
             if stretch[1]:
@@ -406,7 +391,15 @@ def _counts(search: _Search, commits: int) -> FacetCounts:
 
 
 def search(settings: Settings, words: str, where: SessionFilter, which: HitRange) -> list[Hit]:
-    """Return one hit per session; best first, or newest first."""
+    """Return one hit per session, or per turn; best first, or newest first."""
     query = queries.parse_query(words)
     with reading(settings) as library:
         return hit_page(library, query, parse_filters(library, where), which)[0]
+
+
+def search_commits(settings: Settings, words: str, where: SessionFilter) -> list[CommitHit]:
+    """Return the few newest commits that have all the words."""
+    query = queries.parse_query(words)
+    with reading(settings) as library:
+        found = fitting_commits(library, query, parse_filters(library, where), _COMMITS)
+        return list(_shown(library, found[:_AMONG], query))

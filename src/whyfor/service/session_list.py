@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Annotated
@@ -28,6 +29,7 @@ from whyfor.model.status import LiveStatus
 from whyfor.model.times import parse_when
 from whyfor.store.open import OpenStore, reading
 from whyfor.story.session_ends import end_texts
+from whyfor.story.session_lookup import session_named
 
 PAGE = 100
 NO_PROJECT = "-"  # in the place of a project: sessions that have none
@@ -125,6 +127,7 @@ def session_list(
         if page.found and page.newer:
             begun = library.listing.count(which, asked.sort, page.found[0][0])
         timed = asked.sort == "last"
+        folders = library.listing.folders()
         return ListView(
             rows=rows,
             first=begun + 1 if rows else 0,
@@ -134,12 +137,24 @@ def session_list(
             older=page.cursor(-1, page.older),
             days=_days(library, which, rows) if timed else {},
             months=library.listing.months(which) if timed else [],
-            projects=_projects(library),
-            branches=library.listing.branches(_branch_filter(which), _BRANCHES),
+            projects=_projects(library, folders),
+            branches=_branches(folders, which),
             drops=[] if fits else _drops(library, asked, standing),
             ends=end_texts(library, rows),
             statuses={row.head: standing[row.head] for row in rows if row.head in standing},
         )
+
+
+def chosen_rows(settings: Settings, names: Iterable[str]) -> list[ListedSession]:
+    """Return the rows that these sessions (agent:id) are in; NotFound if one is not kept."""
+    with reading(settings) as library:
+        heads = []
+        for name in names:
+            agent, _, ident = name.partition(":")
+            session = session_named(library, agent, ident)
+            heads.append(library.listing.heads_of([session.id])[session.id])
+        rows = library.listing.rows(heads)
+        return [rows[head] for head in dict.fromkeys(heads)]
 
 
 class _Slice(msgspec.Struct, frozen=True):
@@ -226,11 +241,6 @@ def _since(text: str, now: datetime) -> int:
     return parse_when(text, midnight)
 
 
-def _branch_filter(which: ListFilter) -> ListFilter:
-    """Branches to choose from are those of the chosen project, whatever else is filtered."""
-    return ListFilter(projects=which.projects, homeless=which.homeless)
-
-
 def _drops(
     library: OpenStore, asked: ListRequest, standing: dict[int, LiveStatus]
 ) -> list[DropChoice]:
@@ -262,14 +272,26 @@ def _days(
     return {day.period: day for day in found}
 
 
-def _projects(library: OpenStore) -> list[ListedProject]:
+def _branches(folders: list[FolderCount], which: ListFilter) -> list[str]:
+    """Branches of the chosen project, whatever else is filtered; the one worked on last first."""
+    found: dict[str, int] = {}
+    for one in folders:
+        if which.projects is not None and one.project not in which.projects:
+            continue
+        if one.branch is None or (which.homeless and one.project is not None):
+            continue
+        found[one.branch] = max(one.last_at, found.get(one.branch, 0))
+    return sorted(found, key=lambda branch: -found[branch])[:_BRANCHES]
+
+
+def _projects(library: OpenStore, listed: list[FolderCount]) -> list[ListedProject]:
     """The one that was worked in last first; sessions without one at the end."""
     known = dict(library.projects.known())
     places: dict[int, list[str]] = {}
     for cwd, number in library.projects.places().items():
         places.setdefault(number, []).append(cwd)
     counted: dict[int | None, list[FolderCount]] = {}
-    for folder in library.listing.folders():
+    for folder in listed:
         counted.setdefault(folder.project, []).append(folder)
     found = []
     for project_id, folders in counted.items():
@@ -295,23 +317,23 @@ def _is_there(paths: Iterable[str]) -> bool:
 
 def _folders(project: Project, folders: list[FolderCount]) -> list[ListedFolder]:
     """The work trees and clones that sessions of a project ran in, most sessions first."""
-    tops: dict[str, int] = {}
-    lost: list[FolderCount] = []
+    counted: Counter[str] = Counter()
     for one in folders:
-        top = _top(one.cwd, project) if one.cwd else None
+        if one.cwd:
+            counted[one.cwd] += one.rows
+    tops: Counter[str] = Counter()
+    gone: dict[str, int] = {}
+    for cwd, rows in counted.items():
+        top = _top(cwd, project)
         if top is None:
-            lost.append(one)
+            gone[cwd] = rows
         else:
-            tops[top] = tops.get(top, 0) + one.rows
+            tops[top] += rows
     main = [top for top in tops if (to_path(top) / ".git").is_dir()]
     found = []
     for top, rows in tops.items():
         name = "main folder" if main == [top] else _last_name(top)
         found.append(ListedFolder(top, name, rows, gone=False))
-    gone: dict[str, int] = {}
-    for one in lost:
-        if one.cwd:
-            gone[one.cwd] = gone.get(one.cwd, 0) + one.rows
     found += [ListedFolder(path, _last_name(path), rows, gone=True) for path, rows in gone.items()]
     return sorted(found, key=lambda one: (-one.rows, one.path))
 

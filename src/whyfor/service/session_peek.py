@@ -9,7 +9,7 @@ from whyfor.config import Settings
 from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.events import SpokenWord
 from whyfor.model.listing import ListedSession
-from whyfor.model.paths import to_path
+from whyfor.model.paths import path_within, to_path
 from whyfor.store.open import OpenStore, reading
 from whyfor.story.resume import agent_command, resume_anywhere
 from whyfor.story.session_ends import end_texts
@@ -29,6 +29,7 @@ class SessionPeek(msgspec.Struct, frozen=True):
     files: list[str]
     files_left: int
     ends: dict[int, str]
+    title_source: str | None  # where the row's title comes from, see model/titles.py
 
 
 def session_peek(settings: Settings, agent: str, session_id: str) -> SessionPeek:
@@ -38,7 +39,7 @@ def session_peek(settings: Settings, agent: str, session_id: str) -> SessionPeek
         session = session_named(library, agent, session_id)
         head = library.listing.heads_of([session.id])[session.id]
         row = library.listing.rows([head])[head]
-        members = library.listing.members(head)
+        members = library.listing.members([head])[head]
         files = sorted(library.sessions.written_paths(members))
         gone = bool(row.cwd) and not to_path(row.cwd or "").is_dir()
         resume = resume_anywhere(row.agent, row.session_id, row.cwd, settings.user_home)
@@ -51,9 +52,10 @@ def session_peek(settings: Settings, agent: str, session_id: str) -> SessionPeek
             request=_request(library, head),
             closing=_closing(library, row.id),
             commits=_commits(library, members),
-            files=[_within(path, row.cwd) for path in files[:_FILES]],
+            files=[path_within(path, row.cwd) for path in files[:_FILES]],
             files_left=max(0, len(files) - _FILES),
             ends=end_texts(library, [row]),
+            title_source=library.sessions.by_number([row.id])[row.id].title_source,
         )
 
 
@@ -78,9 +80,3 @@ def _commits(library: OpenStore, sessions: list[int]) -> list[Checkpoint]:
     found = library.checkpoints.of_sessions(sessions).values()
     live = [checkpoint for checkpoint in found if checkpoint.superseded_by is None]
     return sorted(live, key=lambda checkpoint: -checkpoint.committed_at)
-
-
-def _within(path: str, folder: str | None) -> str:
-    """A path as one would say it in a folder."""
-    stem = f"{folder.rstrip('/')}/" if folder else ""
-    return path[len(stem) :] if stem and path.startswith(stem) else path

@@ -13,12 +13,12 @@ from whyfor.config import Settings
 from whyfor.model.cursor import open_cursor, seal_cursor
 from whyfor.model.errors import NotFound
 from whyfor.model.events import StoredEvent
-from whyfor.model.query import Filters, SessionFilter
+from whyfor.model.listing import ListedSession, ListFilter
+from whyfor.model.query import SessionFilter
 from whyfor.model.sessions import Session
 from whyfor.model.status import LiveStatus, Status, Summary
 from whyfor.model.turns import Turn
 from whyfor.store.open import OpenStore, reading
-from whyfor.store.protocol import Store
 from whyfor.story.recent_turns import recent_turns
 from whyfor.story.session_lookup import parse_filters
 from whyfor.story.session_lookup import short_ids as short_ids
@@ -28,10 +28,11 @@ from whyfor.story.whole_text import whole_events
 
 
 class SessionFamily(msgspec.Struct, frozen=True):
-    """A session with its subagents."""
+    """A conversation in one row: the session that was active last, and what is folded into it."""
 
     session: Session
-    children: list[Session]
+    children: list[Session]  # copies and what they are copies of, oldest first; then subagents
+    row: ListedSession
 
 
 def sessions(
@@ -42,31 +43,34 @@ def sessions(
     everything: bool,
     sort: str = "last",
 ) -> list[SessionFamily]:
-    """Newest or most first; subagents under their parent."""
+    """Latest or most first; subagents only with `everything`. All of them if `limit` is 0."""
     with reading(settings) as library:
         filters = parse_filters(library, where)
-        found = library.sessions.matching(filters, limit=limit or None, subagents=False, sort=sort)
-        children: dict[str, list[Session]] = {}
-        if everything:
-            for child in library.sessions.children([s.session_id for s in found]):
-                children.setdefault(f"{child.agent}:{child.parent_session_id}", []).append(child)
-        listed = [SessionFamily(s, children.pop(f"{s.agent}:{s.session_id}", [])) for s in found]
-        if everything and not limit:
-            listed += _orphans(library, filters, listed)
-        return listed
+        which = ListFilter(
+            agent=filters.agent,
+            projects=filters.projects,
+            branch=filters.branch,
+            since=filters.since,
+            until=filters.until,
+            file=filters.file,
+        )
+        rows = [row for _, row in library.listing.page(which, sort, limit or None)]
+        members = _members(library, rows, everything=everything)
+        known = library.sessions.by_number([number for each in members for number in each])
+        return [
+            SessionFamily(known[row.id], [known[number] for number in numbers[1:]], row)
+            for row, numbers in zip(rows, members, strict=True)
+        ]
 
 
-def _orphans(store: Store, filters: Filters, listed: list[SessionFamily]) -> list[SessionFamily]:
-    """Subagents whose parent's transcript is not here (deleted, or never written)."""
-    shown = {s.id for item in listed for s in (item.session, *item.children)}
-    return [
-        SessionFamily(s, [])
-        for s in store.sessions.matching(filters, limit=None, subagents=True)
-        if s.id not in shown
-    ]
-
-
-# -- filters -------------------------------------------------------------------------------------
+def _members(library: OpenStore, rows: list[ListedSession], *, everything: bool) -> list[list[int]]:
+    """By row: the session it shows, the other parts, and subagents if everything is wanted."""
+    whole = library.listing.members([row.head for row in rows]) if everything else {}
+    found = []
+    for row in rows:
+        parts = [row.id, *(part.id for part in row.parts)]
+        found.append(list(dict.fromkeys([*parts, *whole.get(row.head, ())])))
+    return found
 
 
 EVENTS_BYTES = 4 << 20  # of text and data in one page of events; one event at least

@@ -22,6 +22,7 @@ from whyfor.story.commit_stories import conversation_lines, full_story, stories_
 from whyfor.story.conversation.kinds import WHOLE
 from whyfor.story.conversation.reader import ConversationReader
 from whyfor.story.conversation.transcript import TranscriptFilter, transcript
+from whyfor.story.injections import session_injections
 from whyfor.story.resume import resume_command
 from whyfor.story.session_lookup import find_session, load_conversation, session_named
 
@@ -64,6 +65,7 @@ def session_view(settings: Settings, agent: str, session_id: str, at: int | None
             last=shape.last,
             children=len(reader.children),
             unlinked=_unlinked(library, session),
+            told=session_injections(library, session),
         )
 
 

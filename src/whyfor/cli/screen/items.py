@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.text import Text
 
+from whyfor.cli.markdown import markdown
 from whyfor.cli.render import count, duration_text, moment_text
 from whyfor.cli.screen.words import exact_text, short, shown_name
 from whyfor.model.characters import show_code
@@ -42,7 +42,7 @@ def render_item(item: Item, unfolded: bool) -> RenderableType:
 
 
 def _message(item: MessageItem, _unfolded: bool) -> RenderableType:
-    return Padding(Group(_markdown(item.text), *_more(item.more)), (1, 0, 1, 2))
+    return Padding(Group(markdown(item.text), *_more(item.more)), (1, 0, 1, 2))
 
 
 def _run(item: Run, unfolded: bool) -> RenderableType:
@@ -184,10 +184,6 @@ def _took(millis: int | None) -> str:
 
 def _more(characters: int) -> list[RenderableType]:
     return [Text(f"… {plural(characters, 'more character')}", "dim")] if characters else []
-
-
-def _markdown(text: str) -> Markdown:
-    return Markdown(clean(text), code_theme="ansi_dark", hyperlinks=False)
 
 
 _RENDER: dict[type[Item], Callable[[Any, bool], RenderableType]] = {

@@ -7,15 +7,18 @@ from typing import Any
 from litestar import Request, Router
 
 from whyfor.model.errors import BadInput
-from whyfor.server.api import commits, sessions, state, stream
+from whyfor.server.api import commits, memory, sessions, state, stream
 
 
 def _known(request: Request[Any, Any, Any]) -> None:
     """Refuse unknown parameters: a misspelt filter would otherwise be ignored unnoticed."""
-    fields = request.route_handler.parsed_fn_signature.parameters
-    if unknown := set(request.query_params) - set(fields):
+    fields = {
+        getattr(field.kwarg_definition, "name", None) or name
+        for name, field in request.route_handler.parsed_fn_signature.parameters.items()
+    }
+    if unknown := set(request.query_params) - fields:
         known = sorted(
-            set(fields) - {"settings", "hub", "request", "last_event_id", *request.path_params}
+            fields - {"settings", "hub", "request", "last_event_id", *request.path_params}
         )
         raise BadInput(
             f"no such parameter: {min(unknown)[:40]!r}", f"There are: {', '.join(known) or 'none'}."
@@ -26,6 +29,12 @@ HANDLERS = [
     Router(
         "/api/v1",
         before_request=_known,
-        route_handlers=[*sessions.HANDLERS, *commits.HANDLERS, *state.HANDLERS, *stream.HANDLERS],
+        route_handlers=[
+            *sessions.HANDLERS,
+            *commits.HANDLERS,
+            *memory.HANDLERS,
+            *state.HANDLERS,
+            *stream.HANDLERS,
+        ],
     )
 ]

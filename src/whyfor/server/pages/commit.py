@@ -12,12 +12,15 @@ from litestar.params import FromPath, FromQuery
 from litestar.response import Template
 from markupsafe import Markup
 
+from whyfor.config import Settings
 from whyfor.model.checkpoints import Annotation
+from whyfor.model.memory import StoredObservation
 from whyfor.model.stories import MERGE, undo_command
 from whyfor.server.page import Kept, Live, render_page
 from whyfor.server.pages.diffs import painted
 from whyfor.service.commit import CommitPage, FileView, HunkView, commit_page, diff_rows
 from whyfor.service.commit.authorship import AuthorLabel
+from whyfor.service.memory_page import notes_about_files
 
 STEPS = ("Problem", "Solution", "Effect")
 OPEN = 400  # lines of diffs that are unfolded to begin with
@@ -61,7 +64,14 @@ def show(
         merge=found.told.reason == MERGE,
         undo=undo_command(found.told.commit.sha),
         when=when,
+        remembered=_notes(settings, found),
     )
+
+
+def _notes(settings: Settings, found: CommitPage) -> list[StoredObservation]:
+    """What is remembered about the files that the commit changes."""
+    paths = [path for file in found.files for path in (file.path, file.old_path) if path]
+    return notes_about_files(settings, found.project.identity, paths) if found.project else []
 
 
 def when(millis: int) -> str:

@@ -51,11 +51,8 @@ def now(
     rest: Word = "",
 ) -> Template:
     cursor = str(hub.cursor)  # before the look: what comes between is told twice rather than never
-    visit = _visit(request)
     shown = _shown(hub, glances, agent, project, rest)
-    quiet = _quiet(settings, shown["board"], visit, agent, project)
-    page = render_page("now.html", here="now", cursor=cursor, **shown, **quiet)
-    return _remember(page, request, visit)
+    return _rendered("now.html", request, settings, shown, here="now", cursor=cursor)
 
 
 @get("/now/board", include_in_schema=False, sync_to_thread=True)
@@ -69,10 +66,8 @@ def fragment(
     rest: Word = "",
 ) -> Template:
     """The same without its frame, for a page that is open."""
-    visit = _visit(request)
     shown = _shown(hub, glances, agent, project, rest)
-    quiet = _quiet(settings, shown["board"], visit, agent, project)
-    return _remember(render_page("now/board.html", **shown, **quiet), request, visit)
+    return _rendered("now/board.html", request, settings, shown)
 
 
 @get("/now/count", include_in_schema=False, sync_to_thread=False)
@@ -88,17 +83,24 @@ def _shown(hub: Hub, glances: PreviewCache, agent: str, project: str, rest: str)
     return {"board": board, "agent": agent, "project": project, "rows": rows, "trouble": trouble}
 
 
-def _quiet(
-    settings: Settings, board: NowBoard, visit: Visit, agent: str, project: str
-) -> dict[str, Any]:
-    """What is shown if nothing runs and nobody waits; nothing before anything was captured."""
+def _rendered(
+    template: str,
+    request: Request[Any, Any, Any],
+    settings: Settings,
+    shown: dict[str, Any],
+    **more: str,
+) -> Template:
+    """With what is shown if nothing runs; nothing of it before anything was captured."""
+    visit = _visit(request)
+    board: NowBoard = shown["board"]
     groups = board.groups
     busy = any(groups[name] for name in ("waiting_approval", "waiting", "running"))
     found = None
     if not busy and not board.empty:
         with suppress(NotFound):
-            found = quiet_now(settings, visit.since, agent=agent, project=project)
-    return {"quiet": found, "visited": bool(visit.before), **ROW_WORDS}
+            found = quiet_now(settings, visit.since, agent=shown["agent"], project=shown["project"])
+    quiet = {"quiet": found, "visited": bool(visit.before), **ROW_WORDS}
+    return _remember(render_page(template, **shown, **quiet, **more), request, visit)
 
 
 # -- when somebody last looked -------------------------------------------------------------------

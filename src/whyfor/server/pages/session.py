@@ -17,7 +17,9 @@ from whyfor.model.status import LiveStatus
 from whyfor.server.page import Kept, Live, render_page
 from whyfor.server.pages import diffs
 from whyfor.server.render import home_path, render_prose
+from whyfor.service.memory_page import session_notes, summary_words
 from whyfor.service.pictures import picture
+from whyfor.service.sessions import short_ids
 from whyfor.service.show import session_item, session_part, session_view
 
 PATH = "/sessions/{agent:str}/{session_id:str}"
@@ -60,8 +62,12 @@ def show(
     cursor = str(hub.cursor)
     place = at if at is not None else after + 1 if after is not None else None
     view = session_view(settings, agent, session_id, place)
+    ids = short_ids(settings, [(agent, session_id)])
     return render_page(
         "session.html",
+        printed=ids[f"{agent}:{session_id}"],
+        parts=summary_words(settings, agent, session_id),
+        notes=session_notes(settings, agent, session_id),
         cursor=cursor,
         view=view,
         session=view.session,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -13,14 +14,17 @@ from litestar import get
 from litestar.params import FromPath, QueryParameter
 from litestar.response import Template
 
+from whyfor.config import Settings
 from whyfor.model.errors import NotFound
 from whyfor.model.listing import ListedSession
+from whyfor.model.paths import is_whole_path
 from whyfor.model.status import LiveStatus
 from whyfor.model.text import one_line, plural
 from whyfor.server.page import TEMPLATES, Kept, Live, render_page
 from whyfor.server.pages.words import day_word
 from whyfor.server.session_rows import ROW_WORDS
 from whyfor.service.agents import agent_names, agent_title
+from whyfor.service.memory_page import QuotedWords, summary_words
 from whyfor.service.session_list import (
     NO_PROJECT,
     ListRequest,
@@ -85,6 +89,7 @@ def show(
     after: Short = "",
     before: Short = "",
     at: Word = "",
+    forgotten: Annotated[int, QueryParameter(ge=0, le=MANY)] = 0,
 ) -> Template:
     cursor = str(hub.cursor)  # before the look: what comes between is told twice rather than never
     asked = ListRequest(
@@ -92,7 +97,9 @@ def show(
     )
     asked = msgspec.structs.replace(asked, sort=sort or "last", after=after, before=before)
     found = session_list(settings, asked, hub.standings)
+    titles = _project_names(found)
     link = _linker(asked)
+    chosen = _chosen(settings, at)
     return render_page(
         "sessions.html",
         here="sessions",
@@ -101,7 +108,9 @@ def show(
         found=found,
         days=list(_days(found, asked)),
         at=at,
-        peek=_chosen(settings, at),
+        forgotten=forgotten,
+        peek=chosen,
+        parts=_summary(settings, chosen),
         tokens=[(name, _filter_word(name, value)) for name, value in asked.filters.items()],
         drops=[
             (_drop_word(one.name, one.value), link(**{one.name: ""}), one.rows)
@@ -114,7 +123,8 @@ def show(
             for one in found.months
         ],
         none_word=NO_PROJECT,
-        names=_short_names(found),
+        titles=titles,
+        names=_short_names(titles),
         open_now=sum(1 for each in hub.standings if _is_open(each)),
         gone={one.identity for one in found.projects if one.gone},
         link=link,
@@ -128,7 +138,17 @@ def peek(settings: Kept, hub: Live, agent: FromPath[str], session_id: FromPath[s
     """One session beside the list, for a page that is open."""
     found = session_peek(settings, agent, session_id)
     standing = next((each for each in hub.standings if each.session.id == found.row.id), None)
-    return render_page("sessions/peek.html", peek=found, standing=standing, **ROW_WORDS)
+    return render_page(
+        "sessions/peek.html",
+        peek=found,
+        parts=_summary(settings, found),
+        standing=standing,
+        **ROW_WORDS,
+    )
+
+
+def _summary(settings: Settings, peek: SessionPeek | None) -> dict[str, list[QuotedWords]]:
+    return summary_words(settings, peek.row.agent, peek.row.session_id) if peek else {}
 
 
 def _chosen(settings: Any, at: str) -> SessionPeek | None:
@@ -159,10 +179,19 @@ def _is_open(each: LiveStatus) -> bool:
 # -- words ---------------------------------------------------------------------------------------
 
 
-def _short_names(found: ListView) -> dict[str | None, str]:
-    """What projects are called in a row: without their owner, if only one is called so."""
+def _project_names(found: ListView) -> dict[str, str]:
+    """What projects are called beside the list; folders of the same name with what they are in."""
     named: Callable[[str], str] = TEMPLATES.get().filters["project"]
     names = {one.identity: named(one.identity) for one in found.projects if one.identity}
+    often = Counter(names.values())
+    for identity, name in names.items():
+        if often[name] > 1 and is_whole_path(identity):
+            names[identity] = "/".join(re.split(r"[/\\]+", identity.strip("/\\"))[-2:])
+    return names
+
+
+def _short_names(names: dict[str, str]) -> dict[str | None, str]:
+    """What projects are called in a row: without their owner, if only one is called so."""
     often = Counter(name.rpartition("/")[2] for name in names.values())
     short: dict[str | None, str] = {None: "no project"}
     for identity, name in names.items():
@@ -192,20 +221,6 @@ def _days(found: ListView, asked: ListRequest) -> Iterator[DayOfRows]:
         yield DayOfRows(day, title, words, rows)
 
 
-def _drops(found: ListView, link: Callable[..., str]) -> list[tuple[str, str, int]]:
-    """Which filter to drop: in words, the list without it, and how many rows that has."""
-    return [
-        (_drop_word(one.name, one.value), link(**{one.name: ""}), one.rows) for one in found.drops
-    ]
-
-
-def _months(found: ListView, link: Callable[..., str]) -> list[tuple[str, int, str]]:
-    """Months to jump to: name, rows, address."""
-    return [
-        (_month(one.period), one.rows, link(after=month_cursor(one.period))) for one in found.months
-    ]
-
-
 def _month(period: str) -> str:
     when = datetime.strptime(period, "%Y-%m")
     return f"{when:%b}" if when.year == datetime.now().year else f"{when:%b %Y}"
@@ -226,18 +241,21 @@ def _drop_word(name: str, value: str) -> str:
 
 
 def _choices(found: ListView, asked: ListRequest) -> dict[str, list[tuple[str, str]]]:
-    """What the filters offer; what was asked for is among it, even if nothing fits it."""
-    branches = found.branches
-    if asked.branch and asked.branch not in branches:
-        branches = [asked.branch, *branches]
-    since = dict(SINCE)
-    if asked.since not in since:
-        since[asked.since] = asked.since
+    choices = filter_choices(found.branches, asked.branch, asked.since)
+    return {**choices, "outcome": list(OUTCOME.items())}
+
+
+def filter_choices(
+    branches: list[str], branch: str, since: str
+) -> dict[str, list[tuple[str, str]]]:
+    """What filters by agent, branch and time offer; what was asked for is among it, even if nothing
+    fits it."""
+    if branch and branch not in branches:
+        branches = [branch, *branches]
     return {
         "agent": [("", "Any"), *((name, agent_title(name)) for name in agent_names())],
-        "outcome": list(OUTCOME.items()),
         "branch": [("", "Any"), *((name, one_line(name)) for name in branches)],
-        "since": list(since.items()),
+        "since": list({**SINCE, since: SINCE.get(since, since)}.items()),
     }
 
 

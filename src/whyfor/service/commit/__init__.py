@@ -11,6 +11,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 import msgspec
 
@@ -38,6 +39,7 @@ from whyfor.store.open import OpenStore, reading
 from whyfor.story.commit_stories import as_commit, group_of, reverted_story
 from whyfor.story.conversation.diffs import mark_differences
 from whyfor.story.repositories import Repository, repository_of
+from whyfor.story.session_lookup import printed_session_ids
 from whyfor.story.story_budget import stories_within
 
 SHOWN = 1200  # lines of a page's diffs, all files together
@@ -96,6 +98,7 @@ class CommitPage(msgspec.Struct, frozen=True):
     notes: list[NoteEntry]
     tokens: Tokens
     reverts: CommitStory | None
+    ids: dict[str, str]  # by agent:id, what is printed of a session
 
     @property
     def added(self) -> int:
@@ -203,6 +206,7 @@ class _Page:
             reverts=reverted_story(self.library, self.repository.folder, self.told)
             if self.repository
             else None,
+            ids=self.ids,
         )
 
     # -- files and hunks --------------------------------------------------------------------------
@@ -253,38 +257,51 @@ class _Page:
 
     # -- how we know ------------------------------------------------------------------------------
 
+    @cached_property
+    def ids(self) -> dict[str, str]:
+        """By agent:id, what is printed of each session that the page names."""
+        names = [(source.part.agent, source.part.session_id) for source in self.authors.sources]
+        names += [(one.agent, one.session_id) for one in self.told.unlinked]
+        names += [(str(h["agent"]), str(h["session_id"])) for h in self.told.nearby]
+        return printed_session_ids(self.library, names)
+
     def _proofs(self) -> Iterator[LinkEvidence]:
         hooked = set(self.library.signals.hooked(self.sha))
-        counts, sources = self.authors.counts, self.authors.sources
-        total = sum(counts.values())
-        for number, source in enumerate(sources):
+        for number, source in enumerate(self.authors.sources):
             part = source.part
-            name = part.session_id[:8]
+            ident = self.ids[part.name]
             if part.evidence == "person":
-                yield LinkEvidence("person", "linked by a person to session", name)
+                yield LinkEvidence("person", "linked by a person to session", ident)
             if part.evidence == "hook" or (part.agent, part.session_id) in hooked:
-                yield LinkEvidence("hook", "the commit ran inside session", name)
-            ran = [
-                *self.authors.acts[number].made,
-                *(m for below in self.authors.acts_below[number] for m in below.made),
-            ]
-            names = [name for made in ran for name, _ in made.printed if self.sha.startswith(name)]
-            if names:
-                yield LinkEvidence("output", "a tool result names", names[-1][:10])
+                yield LinkEvidence("hook", "the commit ran inside session", ident)
+            if printed := self._printed(number):
+                yield LinkEvidence("output", "a tool result names", printed[:10])
             elif part.evidence == "output" or part.why.startswith("same change"):
                 yield LinkEvidence(part.evidence, part.why)
+        yield from self._by_content()
+        for hint in self.told.nearby:
+            why, agent = str(hint.get("why", "")), str(hint.get("agent", ""))
+            yield LinkEvidence("nearby", why, agent, linked=False)
+
+    def _printed(self, number: int) -> str | None:
+        """The hash of the commit as a session, or a subagent of it, printed it last."""
+        found = None
+        for acts in (self.authors.acts[number], *self.authors.acts_below[number]):
+            for made in acts.made:
+                names = [name for name, _ in made.printed if self.sha.startswith(name)]
+                found = names[-1] if names else found
+        return found
+
+    def _by_content(self) -> Iterator[LinkEvidence]:
+        counts, sources = self.authors.counts, self.authors.sources
+        total = sum(counts.values())
         lines = total - counts.get(PERSON, 0) - counts.get(UNKNOWN, 0)
+        told = [source.part.why for source in sources if source.part.evidence == "content"]
         if lines:
             where = "there" if len(sources) == 1 else "in these sessions"
             yield LinkEvidence("content", f"{lines} of {total} added lines were written {where}")
-        elif any(source.part.evidence == "content" for source in sources):
-            yield LinkEvidence(
-                "content", next(s.part.why for s in sources if s.part.evidence == "content")
-            )
-        for hint in self.told.nearby:
-            yield LinkEvidence(
-                "nearby", str(hint.get("why", "")), str(hint.get("agent", "")), linked=False
-            )
+        elif told:
+            yield LinkEvidence("content", told[0])
 
 
 def _rooms(files: Sequence[PatchFile], only: int | None) -> Iterable[tuple[int, PatchFile, int]]:

@@ -19,15 +19,21 @@ from whyfor.model.events import SpokenWord
 from whyfor.model.sessions import Session
 from whyfor.model.stories import Commit
 from whyfor.store.open import OpenStore
-from whyfor.story.links.activity import SessionActivity, WrittenEdit, acts
-from whyfor.story.links.attribution import LineAuthor, attribute, traced
-from whyfor.story.links.by_content import LOOK_BACK, SLACK
+from whyfor.story.links.activity import SessionActivity, acts
+from whyfor.story.links.attribution import (
+    BELOW,
+    LineAuthor,
+    LinkedWrites,
+    SessionWrites,
+    file_authors,
+    traced,
+)
+from whyfor.story.links.by_content import SLACK
+from whyfor.story.links.line_keys import LineKeys
 from whyfor.story.links.paths import Places
 
 AGENT, PERSON, UNKNOWN = "agent", "person", "unknown"
 Pens = dict[int, LineAuthor | None]  # of one file, by the number of the line
-# stands for the place of a subagent's writing: only its time says where its main session was
-_BELOW = 0
 
 
 class AuthorLabel(msgspec.Struct, frozen=True):
@@ -79,7 +85,8 @@ class Authorship:
         self.acts = [self._kept(source.session.id, source.part.last) for source in self.sources]
         self.acts_below = [[self._kept(child.id) for child in own] for own in self.children]
         places = Places(folders)
-        self.pens = [self._pens(file, places) for file in files]
+        lines = self._line_sources()
+        self.pens = [self._pens(file, lines, places) for file in files]
 
     def _source(self, part: Part, place: int, total: int) -> ContributingSession:
         number = self.library.sessions.numbers([(part.agent, part.session_id)])[
@@ -116,31 +123,25 @@ class Authorship:
 
     # -- lines ------------------------------------------------------------------------------------
 
-    def _pens(self, file: PatchFile, places: Places) -> Pens:
+    def _pens(self, file: PatchFile, sources: list[LinkedWrites], places: Places) -> Pens:
         blocks = [block for hunk in file.hunks for block in _blocks(hunk)]
-        known = attribute(
-            [[line.text for line in block] for block in blocks], self._writes(file, places)
-        )
-        return {
-            line.new: pen
-            for block, own in zip(blocks, known, strict=True)
-            for line, pen in zip(block, own, strict=True)
-            if line.new is not None
-        }
+        keyed = [LineKeys.of(line.text for line in block) for block in blocks]
+        paths = (file.path, file.old_path)
+        known = file_authors(sources, self.commit, paths, keyed, places)
+        found: Pens = {}
+        for block, own in zip(blocks, known, strict=True):
+            for line, pen in zip(block, own, strict=True):
+                if line.new is not None:
+                    found[line.new] = pen
+        return found
 
-    def _writes(self, file: PatchFile, places: Places) -> Iterator[tuple[int, WrittenEdit]]:
-        """What the sessions wrote of a file before the commit, as far as it is part of the
-        story."""
-        since, until = self.commit.authored_at - LOOK_BACK, self.commit.committed_at + SLACK
-        paths = [path for path in (file.path, file.old_path) if path]
-        for number, source in enumerate(self.sources):
-            own = [act for act in self.acts[number].written if act.seq <= source.part.last]
-            below = [act for found in self.acts_below[number] for act in found.written]
-            for act in (*own, *(msgspec.structs.replace(act, seq=_BELOW) for act in below)):
-                if since <= act.at <= until and any(
-                    places.same(act.path, path, foreign=False) for path in paths
-                ):
-                    yield number, act
+    def _line_sources(self) -> list[LinkedWrites]:
+        found = []
+        for source, own, below in zip(self.sources, self.acts, self.acts_below, strict=True):
+            written = [act for child in below for act in child.written]
+            writes = SessionWrites(own.written, written)
+            found.append(LinkedWrites(source.session.id, writes, source.part.last))
+        return found
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -193,7 +194,7 @@ class Authorship:
         used = [
             pen.seq for pens in self.pens for pen in pens.values() if pen and pen.session == number
         ]
-        first = min([seq for seq in used if seq != _BELOW] + [source.part.first])
+        first = min([seq for seq in used if seq != BELOW] + [source.part.first])
         session = source.session.id
         begin = self.library.conversation.prompt_before(session, first + 1) or first
         return self.library.conversation.words(
@@ -207,7 +208,7 @@ class Authorship:
     def _asked(self, pen: LineAuthor) -> SpokenWord | None:
         """What a person had said last when it was written."""
         said = self._people[pen.session]
-        if pen.seq == _BELOW:
+        if pen.seq == BELOW:
             return next(
                 (word for word in reversed(said) if word.at is not None and word.at <= pen.at), None
             )

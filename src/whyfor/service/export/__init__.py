@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -61,6 +63,15 @@ def export(settings: Settings, reference: str, cwd: Path, wanted: ExportRequest)
             return _as_json(settings, bodies if ".." in reference else bodies[0], wanted)
         document = of_commits(narrator, _title(reference, here, told), reference, told)
         return _rendered(settings, document, wanted)
+
+
+def export_sessions(settings: Settings, names: Iterable[str]) -> dict[str, str]:
+    """Return sessions (agent:id) as Markdown files without secrets, by file name."""
+    found: dict[str, str] = {}
+    for name in names:
+        file = re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII)[:100] + ".md"
+        found[file] = _session(settings, name, ExportRequest("markdown", tools=True)).text
+    return found
 
 
 def save(path: Path, text: str) -> None:

@@ -24,6 +24,8 @@ from whyfor.model.paths import to_path, to_text
 from whyfor.model.progress import Announce
 from whyfor.model.sessions import SessionName
 from whyfor.model.times import DAY, parse_when
+from whyfor.recall.block_files import publish_blocks
+from whyfor.recall.remember import remember_waiting
 from whyfor.service.forget.apply import apply_plan
 from whyfor.service.forget.plan import ForgetPlan, ForgetPlanner
 from whyfor.service.forget.records import ForgetRequest, RecordFinder, named_messages
@@ -35,8 +37,8 @@ from whyfor.story.commit_lookup import is_commit, require_commit
 from whyfor.story.session_lookup import find_session
 
 RETAINED = "retained"  # when it was last looked what is too old
-_SHORTEST = 3  # characters: a text that stands everywhere would take everything with it
-_BEGINNING = 60  # characters by which a prompt is known where it is only quoted
+_SHORTEST = 3  # characters: a shorter text would match almost everything
+_BEGINNING = 60  # characters by which a prompt is recognised where it is quoted
 _SAYS_SOMETHING = 12
 
 
@@ -47,6 +49,7 @@ class ForgetArguments(msgspec.Struct, frozen=True):
     match: str | None = None
     before: str | None = None
     new_salt: bool = False  # with match
+    sessions: tuple[str, ...] = ()  # several of them
 
 
 class ForgottenSession(msgspec.Struct, frozen=True):
@@ -112,6 +115,8 @@ def carry_out(
     # a text may stand where no record does
     if report.records or report.commits or request.sessions or request.pattern:
         report.finished = apply_plan(settings, store, plan)
+        remember_waiting(store)
+        publish_blocks(settings, store)
     return report
 
 
@@ -160,7 +165,7 @@ def _salted(
     return known
 
 
-# -- what is meant -------------------------------------------------------------------------------
+# -- arguments -----------------------------------------------------------------------------------
 
 
 def _understand(library: OpenStore, cwd: Path, asked: ForgetArguments) -> ForgetRequest:
@@ -174,17 +179,25 @@ def _understand(library: OpenStore, cwd: Path, asked: ForgetArguments) -> Forget
     if asked.before is not None:
         when = parse_when(asked.before, datetime.now().astimezone())
         return ForgetRequest(sessions=facet.descendants(facet.sessions_before(when)))
+    if asked.sessions:
+        names = [_whole_session(library, reference) for reference in asked.sessions]
+        return ForgetRequest(sessions=facet.descendants(names))
     assert asked.reference is not None
     if is_commit(library.settings, asked.reference, cwd):
         return _behind_commit(library, require_commit(library, asked.reference, cwd))
-    session = find_session(library, asked.reference)
+    return ForgetRequest(sessions=facet.descendants([_whole_session(library, asked.reference)]))
+
+
+def _whole_session(library: OpenStore, reference: str) -> SessionName:
+    """Return the session that is meant; BadInput if it is only told of by another."""
+    session = find_session(library, reference)
     name = (session.agent, session.session_id)
-    if session.parent_session_id and not facet.has_transcript(name):
+    if session.parent_session_id and not library.forget.has_transcript(name):
         raise BadInput(
             f"{session.session_id} has no transcript of its own: another session tells what it did",
             f"Forget that one: whyfor forget {session.parent_session_id}",
         )
-    return ForgetRequest(sessions=facet.descendants([name]))
+    return name
 
 
 def _behind_commit(library: OpenStore, sha: str) -> ForgetRequest:
@@ -270,7 +283,7 @@ def _copies(store: Store, gone: dict[SessionName, int]) -> list[str]:
     return sorted(f"{agent}:{ident}" for agent, ident in found - gone.keys())
 
 
-# -- how long things are kept --------------------------------------------------------------------
+# -- retention -----------------------------------------------------------------------------------
 
 
 def retain(settings: Settings, store: Store) -> ForgetReport | None:

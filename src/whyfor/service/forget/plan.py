@@ -27,6 +27,7 @@ from whyfor.store.journal import (
     Entry,
     ForgottenEntry,
     Journal,
+    MemoryEntry,
     MergedEntry,
     MovedEntry,
     NoteEntry,
@@ -128,6 +129,12 @@ class ForgetPlanner:
             if gone:
                 plan.notes += 1
                 plan.commits.add(entry.commit)
+            return gone
+        if isinstance(entry, MemoryEntry):
+            said = entry.statement
+            named = (said.agent, said.session_id) in request.sessions
+            gone = named or self._holds_text(said)
+            plan.notes += gone
             return gone
         if isinstance(entry, CheckpointEntry):
             self._look_at_checkpoint(entry.checkpoint)

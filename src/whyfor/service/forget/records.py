@@ -30,7 +30,7 @@ class ForgetRequest(msgspec.Struct):
     sessions: set[SessionName] = set()
     commits: set[str] = set()
     events: dict[SessionName, set[int]] = {}  # keys of events whose records go
-    words: dict[SessionName, list[TextPattern]] = {}  # how what those events said begins
+    words: dict[SessionName, list[TextPattern]] = {}  # the beginnings of those events' texts
     pattern: TextPattern | None = None
     signals_before: int | None = None
     new_salt: bool = False  # the one that digests were made with is lost for good

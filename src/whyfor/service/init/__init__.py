@@ -3,6 +3,7 @@ everything."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.resources import files
@@ -11,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.agents.facts import Hookable, HookEvent
+from whyfor.agents.facts import Hookable, HookEvent, ServerPlace
 from whyfor.agents.hooks import (
     Unmergeable,
     commands,
@@ -21,8 +22,25 @@ from whyfor.agents.hooks import (
     remove,
     same_but_for_ours,
 )
+from whyfor.agents.servers import (
+    add_server,
+    listed_server,
+    remove_server,
+    same_but_for_server,
+    server_command,
+    server_file,
+    server_places,
+)
 from whyfor.capture import manifest as prints
-from whyfor.capture.hook_files import caller, hook_command, place_hook, quote_word
+from whyfor.capture.block_folder import switch_blocks
+from whyfor.capture.hook_files import (
+    HookAnswers,
+    caller,
+    hook_command,
+    place_hook,
+    quote_word,
+    server_variables,
+)
 from whyfor.capture.ingest import wall_clock
 from whyfor.capture.manifest import ChangedByInit, error_reason, hook_folder
 from whyfor.capture.manifest import InstallStep as InstallStep
@@ -65,6 +83,7 @@ class InitOptions(msgspec.Struct, frozen=True, kw_only=True):
     with_git: bool = True
     local: bool = False
     annotate: bool | None = None  # None: as it was before
+    memory: bool | None = None  # None: as it was before
     notice: bool = True
     dry_run: bool = False
 
@@ -94,14 +113,22 @@ def init(
         work.exclude([agent.local for agent in chosen])
     else:
         work.skills(chosen)
+        work.servers(chosen)
     if options.with_git:
         work.git(folder)
+    work.remember()
     steps = sorted(work.steps, key=lambda step: step.state == "absent")
     top = to_text(repository.top) if repository else None
     report = InitReport(top, options.dry_run, steps, work.todo)
     if not options.dry_run:
         report.ingest = ingest(settings, announce=announce, linking=linking)
     return report
+
+
+def memory_choice(settings: Settings) -> bool | None:
+    """Return whether the person wants sessions to be told of earlier ones; None if nobody was
+    asked."""
+    return prints.load_manifest(settings).memory
 
 
 def hooked_repository(settings: Settings, folder: Path) -> tuple[str | None, bool]:
@@ -161,12 +188,15 @@ class _Init:
         if here and git_hooks.tracked(here, path):
             step.note = "left alone: git tracks it, so our hooks would reach your colleagues"
             return
-        annotate = bool(self.annotate)
-        record = ChangedByInit("agent", agent.agent, wall_clock(), annotate=annotate)
+        answers = HookAnswers(bool(self.annotate), self._remembers(path))
+        record = ChangedByInit("agent", agent.agent, wall_clock(), annotate=answers.annotate)
+        record.memory = answers.memory
+        known = self.footprint.files.get(to_text(path))
+        record.server = known is not None and known.server
         record.repository = to_text(here.common) if here else None
 
         def command(on: HookEvent) -> str:
-            return hook_command(self.settings, agent.agent, on, annotate)
+            return hook_command(self.settings, agent.agent, on, answers)
 
         rewrite = prints.Rewrite(
             to=lambda content: merge(content, agent, command),
@@ -175,6 +205,70 @@ class _Init:
         self._change(path, record, step, rewrite)
         if agent.consent and step.state in ("installed", "updated"):
             self.todo.append(agent.consent)
+
+    def _remembers(self, path: Path) -> bool:
+        """Whether sessions of these settings are told of earlier ones."""
+        known = self.footprint.files.get(to_text(path))
+        if self.options.memory is not None:
+            return self.options.memory
+        return known.memory if known else bool(self.footprint.memory)
+
+    def remember(self) -> None:
+        """Keep the person's choice, and have blocks made or removed."""
+        if self.options.memory is not None:
+            self.footprint.memory = self.options.memory
+            self._keep()
+        if not self.dry_run:
+            told = any(changed.memory for changed in self.footprint.files.values())
+            switch_blocks(self.settings, told)
+
+    def servers(self, agents: list[Hookable]) -> None:
+        """List our MCP server with agents whose sessions are told of earlier ones, and take it out
+        of the others' lists."""
+        chosen = {agent.agent for agent in agents}
+        for name, place in server_places().items():
+            path = server_file(place, self.settings.user_home, self.settings.env)
+            known = self.footprint.files.get(to_text(path))
+            if name not in chosen and not (name not in hookable() and self._is_chosen(place)):
+                continue
+            hooks = hookable().get(name)
+            if hooks is not None:
+                wanted = self._remembers(self._below(hooks, hooks.file))
+            else:
+                wanted = self._remembers(path)
+            if wanted or (known is not None and known.server):
+                self._list_server(place, path, wanted)
+
+    def _is_chosen(self, place: ServerPlace) -> bool:
+        if self.options.agents:
+            return place.agent in self.options.agents
+        return place.folder(self.settings.user_home, self.settings.env).is_dir()
+
+    def _list_server(self, place: ServerPlace, path: Path, wanted: bool) -> None:
+        known = self.footprint.files.get(to_text(path))
+        if not wanted and known is not None and known.kind == "server":
+            self.steps.append(prints.put_back(path, known, dry_run=self.dry_run))
+            del self.footprint.files[to_text(path)]
+            self._keep()
+            return
+        step = InstallStep("server", place.agent, "failed", to_text(path))
+        self.steps.append(step)
+        record = ChangedByInit("server", place.agent, wall_clock())
+        if known is not None:
+            record.annotate, record.memory = known.annotate, known.memory
+        record.server = wanted
+        if known is None:
+            record.memory = wanted
+        command = server_command(sys.executable)
+        variables = server_variables(self.settings)
+
+        def change(content: bytes) -> bytes:
+            if wanted:
+                return add_server(content, place, command, variables)
+            return remove_server(content, place)
+
+        rewrite = prints.Rewrite(to=change, without=lambda was: remove_server(was, place))
+        self._change(path, record, step, rewrite)
 
     def skills(self, agents: list[Hookable]) -> None:
         """Install the skill that explains `whyfor note`, for agents that are asked to annotate."""
@@ -308,6 +402,26 @@ def _recall(settings: Settings, footprint: prints.InstallManifest) -> None:
                 bare = None if same_but_for_ours(content, b"", agent) else remove(content, agent)
                 record = ChangedByInit("agent", agent.agent, 0, original=bare)
                 footprint.files[to_text(path)] = record
+    for name, place in server_places().items():
+        path = server_file(place, settings.user_home, settings.env)
+        with suppress(OSError, Unmergeable, ValueError):
+            if listed_server(path.read_bytes(), place)[1]:
+                _recall_server(footprint, name, place, path)
+
+
+def _recall_server(
+    footprint: prints.InstallManifest, name: str, place: ServerPlace, path: Path
+) -> None:
+    record = footprint.files.get(to_text(path))
+    if record is None:
+        content = path.read_bytes()
+        empty = same_but_for_server(content, b"", place)
+        bare = None if empty else remove_server(content, place)
+        record = footprint.files[to_text(path)] = ChangedByInit("server", name, 0, original=bare)
+    elif not record.server and record.original is not None:
+        empty = same_but_for_server(record.original, b"", place)
+        record.original = None if empty else remove_server(record.original, place)
+    record.server = True
 
 
 def _is_ours(command: str, hook: str) -> bool:

@@ -20,9 +20,11 @@ from whyfor.model.errors import BadInput, Busy, NotFound, StoreError
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.sessions import Session
 from whyfor.service.ingest import ingest
+from whyfor.service.restore.brief import BriefSize
 from whyfor.service.restore.records import assembled, ended, files_beside
 from whyfor.store.open import reading
-from whyfor.story.commit_lookup import checkout_root
+from whyfor.story.commit_lookup import checkout_root, is_commit
+from whyfor.story.session_lookup import find_session, printed_session_ids
 
 READ_WAIT = 10.0  # seconds for another process that reads what sessions wrote
 
@@ -44,6 +46,7 @@ class RestoreRequest(msgspec.Struct, frozen=True):
     agent: str
     cwd: Path
     warnings: list[str] = []
+    turns: int | None = None  # only so many word for word, after a summary of the others
 
 
 class RestoreReport(msgspec.Struct, frozen=True):
@@ -54,6 +57,7 @@ class RestoreReport(msgspec.Struct, frozen=True):
     cwd: str
     sessions: list[dict[str, str | int]]
     warnings: list[str]
+    brief: BriefSize | None = None  # if turns were left out
 
 
 # -- what is wanted ------------------------------------------------------------------------------
@@ -62,6 +66,9 @@ class RestoreReport(msgspec.Struct, frozen=True):
 def wanted(
     settings: Settings, commit: str | None, session: str | None, agent: str | None, cwd: Path
 ) -> RestoreRequest:
+    """Return what is to be restored. `commit` may name a session, if `session` names none."""
+    if commit is not None and session is None and _is_session(settings, commit, cwd):
+        commit, session = None, commit
     resumable = [name for name in AGENTS if AGENTS[name].writer()]
     if agent is not None and agent not in resumable:
         known = (
@@ -98,6 +105,13 @@ def wanted(
     return RestoreRequest(taken, title, target, cwd, warnings)
 
 
+def _is_session(settings: Settings, name: str, cwd: Path) -> bool:
+    try:
+        return not is_commit(settings, name, cwd)
+    except NotFound:
+        return False  # its error is told where commits are looked up
+
+
 def _unread(settings: Settings, taken: list[RestoredSource]) -> list[Path]:
     """Transcripts of these sessions that were written to since they were read: a turn may have
     ended a moment ago."""
@@ -122,13 +136,12 @@ def _taken(
     """The sessions, and what the new one is called."""
     if session is not None:
         with reading(settings) as library:
-            agent, _, rest = session.partition(":")
-            known = agent in AGENTS and rest
-            chosen = library.sessions.find(rest, agent) if known else library.sessions.find(session)
+            chosen = find_session(library, session)
+            names = printed_session_ids(library, [(chosen.agent, chosen.session_id)])
+        (ident,) = names.values()
         if commit is None:
-            return [
-                RestoredSource(chosen.agent, chosen.session_id)
-            ], f"Restored: {chosen.title or chosen.session_id[:8]}"
+            only = [RestoredSource(chosen.agent, chosen.session_id)]
+            return only, f"Restored: {chosen.title or ident}"
     from whyfor.story.commit_stories import require_checkpoint
 
     checkpoint = require_checkpoint(settings, commit, cwd)
@@ -141,7 +154,7 @@ def _taken(
         ]
     if not parts:
         raise NotFound(
-            f"session {chosen.session_id[:8]} has no part in {checkpoint.commit[:10]}",
+            f"session {ident} has no part in {checkpoint.commit[:10]}",
             f"See which have: whyfor show {checkpoint.commit[:10]}",
         )
     taken = [
@@ -188,14 +201,15 @@ def _restore(settings: Settings, wish: RestoreRequest) -> RestoreReport:
             copy_of=f"{origin.agent}:{origin.session_id}",
             origin=origin.session_id if own else None,
         )
-        session, *others = pen.files(assembled(library, pen, wish.agent, parts, place), place)
+        made = assembled(library, pen, wish.agent, parts, place, wish.turns)
+        session, *others = pen.files(made.records, place)
         moved = {
             old: file
             for one in own
             for old, file in files_beside(library, pen, one, session.content, place)
         }
     content = session.content
-    for old, file in moved.items():  # the agent is told where a large result lies
+    for old, file in moved.items():  # the agent finds a large result by its path
         content = content.replace(old.encode(), to_text(file.path).encode())
     _write([*moved.values(), NewFile(session.path, content), *others])
     return RestoreReport(
@@ -205,8 +219,15 @@ def _restore(settings: Settings, wish: RestoreRequest) -> RestoreReport:
         pen.command(place.session_id),
         place.cwd,
         [{"agent": one.agent, "session_id": one.session_id, "up_to": last} for one, last in parts],
-        wish.warnings,
+        _warnings(wish, made.size),
+        made.size,
     )
+
+
+def _warnings(wish: RestoreRequest, size: BriefSize | None) -> list[str]:
+    if wish.turns is None or size is not None:
+        return wish.warnings
+    return [*wish.warnings, "it has no more turns than that, so it is restored whole"]
 
 
 def _writer(agent: str) -> SessionWriter:

@@ -18,9 +18,18 @@ from whyfor.model.findings import Record
 from whyfor.model.sessions import Session
 from whyfor.model.sources import Source
 from whyfor.model.times import parse_iso
+from whyfor.recall.block import token_estimate
+from whyfor.service.restore.brief import BriefSize, brief_text, spoken_tokens, turns_note
 from whyfor.store.open import OpenStore
 from whyfor.story.rewinds import abandoned
 from whyfor.story.whole_text import whole_events
+
+
+class AssembledSession(msgspec.Struct, frozen=True):
+    """The records of a new session, and if it is brief, what was left out."""
+
+    records: list[Record]
+    size: BriefSize | None = None
 
 
 class _Run(msgspec.Struct, frozen=True):
@@ -71,20 +80,37 @@ def assembled(
     agent: str,
     parts: list[tuple[Session, int]],
     place: NewSession,
-) -> list[Record]:
+    turns: int | None = None,
+) -> AssembledSession:
+    """Return the records of sessions up to their events as one session; only the last `turns` of
+    them word for word, if that is given and there are more."""
     whole = [_native(library, pen, s, last) if s.agent == agent else None for s, last in parts]
-    if len(whole) == 1 and whole[0] is not None:
-        return pen.exact(whole[0], place)
+    if turns is None and len(whole) == 1 and whole[0] is not None:
+        return AssembledSession(pen.exact(whole[0], place))
     runs: list[_Run] = []
     for number, ((session, last), own) in enumerate(zip(parts, whole, strict=True)):
-        turns = (
-            _turns(pen, pen.live(own)) if own is not None else _told(library, pen, session, last)
-        )
-        runs += _dated(turns, number, session)
+        if own is not None:
+            said = _turns(pen, pen.live(own))
+        else:
+            said = _told(library, pen, session, last)
+        runs += _dated(said, number, session)
     if not runs:
         raise _nothing(parts[0][0])
     runs.sort(key=lambda run: run.at)
-    return pen.joined(list(_merged(pen, runs, parts, [own is None for own in whole])), place)
+    told = [own is None for own in whole]
+    if turns is None or turns >= len(runs):
+        return AssembledSession(pen.joined(list(_merged(pen, runs, parts, told)), place))
+    kept = runs[-turns:]
+    intro = brief_text(library, parts, turns_note(len(kept), len(runs)))
+    first = pen.spoken([SpokenLine("user", intro, runs[0].at)])
+    size = BriefSize(
+        turns=len(kept),
+        of_turns=len(runs),
+        tokens_before=spoken_tokens(library, parts),
+        tokens_after=token_estimate(intro) + spoken_tokens(library, parts, kept[0].at),
+    )
+    records = [*first, *_merged(pen, kept, parts, told)]
+    return AssembledSession(pen.joined(records, place), size)
 
 
 def _merged(
@@ -101,7 +127,7 @@ def _merged(
         ]
         seen.update(ident for record in fresh if (ident := pen.ident(record)))
         if not fresh:
-            continue  # a fork's copy of what stands above
+            continue  # a fork's copy of an earlier record
         if run.whose != whose and (whose is not None or told[run.whose]):
             text = _marker(parts[run.whose][0], run.at, told[run.whose])
             yield from pen.spoken([SpokenLine("user", text, run.at)])
@@ -205,7 +231,7 @@ def _data(library: OpenStore, source: Source) -> Iterator[SegmentPiece]:
 def _whole(pen: SessionWriter, found: Cut) -> list[Record]:
     """Results of parallel calls are fetched from behind the cut; a last call that never got one
     is taken out."""
-    waiting: dict[str, bool] = {}  # call → nothing was said since
+    waiting: dict[str, bool] = {}  # call → whether nothing was said since
     answered = False
     for record in found.before:
         # the model went on without an answer

@@ -18,9 +18,10 @@ import msgspec
 from whyfor.config import Settings
 from whyfor.git import history
 from whyfor.git.run import ask
+from whyfor.git.worktree import find_changes
 from whyfor.model.checkpoints import EVIDENCE, Checkpoint, CommitMark, Part
 from whyfor.model.errors import BadInput, NotFound
-from whyfor.model.events import SpokenWord
+from whyfor.model.events import EventRef, SpokenWord
 from whyfor.model.paths import to_text
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Project, Session
@@ -36,6 +37,7 @@ WINDOW = 4000  # commits of a branch that are looked through at a time
 PAGE = 40
 _BRANCHES = 300
 _PENDING = 12  # sessions that are not in a commit yet
+_COMPARED = 1000  # files of theirs that are compared with the last commit
 _PLACE = re.compile(r"(\*|[0-9a-f]{40}|[0-9a-f]{64})\.(\d{1,9})")
 _FRESH = 10.0  # seconds a repository's place is taken for granted
 SHORT_REASONS = {  # in a row there is room for few words; the whole reason is in its title
@@ -449,25 +451,36 @@ class _Page:
             self.sessions[f"{session.agent}:{session.session_id}"] = session
 
     def _pending(self, since: int) -> PendingWork | None:
-        """Return sessions that wrote something since their last commit, or are still open, later
-        than the newest commit; None if there are none."""
+        """Return sessions that wrote files which differ from the last commit now, or are still
+        open, later than the newest commit; None if there are none."""
         numbers = dict(self.library.sessions.recent(self.number, since, _PENDING))
-        if not numbers:
-            return None
-        found: list[Session] = []
-        files: set[str] = set()
         sessions = self.library.sessions.by_number(list(numbers))
+        written: dict[str, set[str]] = {}
         for number, last in numbers.items():
             session = sessions[number]
-            name = f"{session.agent}:{session.session_id}"
-            written = self.library.sessions.files_after(number, last)
             if self.which.agent and session.agent != self.which.agent:
                 continue
-            if written or name in self.open:
-                found.append(session)
-                files |= written
-                self.sessions.setdefault(name, session)
-        return PendingWork(found, len(files)) if found else None
+            last_at = self.library.conversation.time_of(EventRef(number, last)) or 0
+            name = f"{session.agent}:{session.session_id}"
+            written[name] = self.library.sessions.files_since(session, last, last_at)
+            self.sessions.setdefault(name, session)
+        changed = self._changed(set().union(*written.values()))
+        found = [name for name, files in written.items() if files & changed or name in self.open]
+        return PendingWork([self.sessions[name] for name in found], len(changed)) if found else None
+
+    def _changed(self, written: set[str]) -> set[str]:
+        """Return which of these files differ from the last commit of their work tree. Without a
+        repository nobody can tell: all of them."""
+        if self.repository is None:
+            return written
+        found: set[str] = set()
+        asked = sorted(written)[:_COMPARED]
+        for top in map(Path, self.repository.tops):
+            inside = [path for path in asked if path.startswith(f"{top}/")]
+            if inside and top.is_dir():
+                head = ask(top, "rev-parse", "--verify", "--quiet", "HEAD")
+                found |= find_changes(top, head, inside).changed
+        return found
 
     # -- rows and lanes --------------------------------------------------------------------------
 
@@ -498,8 +511,13 @@ class _Page:
         return spans
 
     def _span(self, session: Session, times: list[int]) -> SessionSpan:
-        active = self.library.conversation.active_times(session.id, max(times))
-        start = session.started_at or min((since for since, _ in active), default=min(times))
+        # what a copy begins with happened in another session
+        first = session.own_from
+        active = self.library.conversation.active_times(session.id, max(times), first)
+        begun = session.started_at
+        if first > 1:
+            begun = self.library.conversation.time_from(session.id, first)
+        start = begun or min((since for since, _ in active), default=min(times))
         end = session.ended_at or start
         name = f"{session.agent}:{session.session_id}"
         return SessionSpan(name, session.agent, start, end, active)

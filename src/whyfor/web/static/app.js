@@ -2,6 +2,7 @@
 
 import { copy, keysWork, remember, sheet } from "./keys.js";
 import "./live.js";
+import { ask, formsAreOld } from "./server.js";
 import { tick } from "./words.js";
 
 const root = document.documentElement;
@@ -47,6 +48,22 @@ document.addEventListener("change", (event) => {
   if (form) form.requestSubmit();
   if (event.target.matches("[data-single-keys]")) remember("keys", event.target.checked ? "on" : "off");
 });
+
+// A form goes only to our own server, with a token of the start that answers now. What was typed stays.
+document.addEventListener("submit", (event) => {
+  if (event.defaultPrevented || event.target.method !== "post" || !formsAreOld()) return;
+  event.preventDefault();
+  sendAgain(event.target);
+});
+
+async function sendAgain(form) {
+  const answer = await ask(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
+  const page = answer?.ok && new DOMParser().parseFromString(await answer.text(), "text/html");
+  const token = page && page.querySelector("input[name=form]");
+  if (!token) return announce("Nothing was sent: the server does not answer");
+  form.elements.form.value = token.value;
+  form.submit();
+}
 
 document.addEventListener("announce", (event) => announce(event.detail));
 document.querySelector("[data-single-keys]").checked = keysWork();

@@ -47,6 +47,11 @@ export function tryAgain() {
   strange = false;
 }
 
+// Whether the forms in this page are of another start than the one that answers, or may be.
+export function formsAreOld() {
+  return !standing || start !== first;
+}
+
 // As fetch; fails unless it is our server that answers.
 export async function ask(address, options) {
   if (!standing && (await prove()) !== "ours") throw new Error("not our server");

@@ -179,7 +179,7 @@ function gapBetween(from, to, by) {
 bind("n", () => void stepPrompt(1));
 bind("p", () => void stepPrompt(-1));
 bind("e", () => {
-  const folds = [...talk.querySelectorAll("details")];
+  const folds = [...talk.querySelectorAll("details"), ...document.querySelectorAll(".mem-sum details")];
   const unfold = folds.some((one) => !one.open);
   for (const one of folds) one.open = unfold;
 });

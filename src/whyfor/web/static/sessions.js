@@ -101,6 +101,33 @@ function move(by) {
 bind("j", () => move(1));
 bind("k", () => move(-1));
 
+// -- several at once -----------------------------------------------------------------------------------
+
+function picked() {
+  return document.querySelectorAll(".ses-pick input:checked").length;
+}
+
+function tellPicked() {
+  announce(`${picked()} selected`);
+}
+
+bind("x", () => {
+  const box = document.querySelector(".ses-row.is-selected .ses-pick input");
+  if (!box) return;
+  box.checked = !box.checked;
+  tellPicked();
+});
+document.addEventListener("change", (event) => {
+  if (event.target.closest(".ses-pick")) tellPicked();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !picked()) return;
+  event.preventDefault();
+  event.stopImmediatePropagation(); // the panel stays
+  document.querySelector("[data-chosen]").reset();
+  announce("Nothing selected");
+});
+
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || panel?.hidden !== false || document.querySelector("dialog[open], [data-menu][open]")) return;
   if (document.activeElement?.matches("input, select")) return;
@@ -124,7 +151,7 @@ document.addEventListener("click", (event) => {
   } else if (found("[data-copy-link]")) copyLink(found("[data-copy-link]"));
   else if (found("[data-unfold]")) unfold(found("[data-unfold]"));
   else if (found("[data-older]")) older(event);
-  else if (found(".ses-row") && !found("a, button") && !String(getSelection())) choose(found(".ses-row"));
+  else if (found(".ses-row") && !found("a, button, label") && !String(getSelection())) choose(found(".ses-row"));
 });
 
 function unfold(button) {
