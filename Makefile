@@ -27,7 +27,7 @@ lint: .venv/dev.stamp
 	$(BIN)/lint-imports
 
 bench: .venv/dev.stamp
-	$(BIN)/python bench/run.py --write docs/benchmarks.md $(if $(ONLY),--only $(ONLY))
+	$(BIN)/python bench/run.py --write docs/benchmarks.md $(if $(ONLY),--only $(ONLY)) $(if $(LOCOMO),--locomo $(LOCOMO))
 
 shots: .venv/dev.stamp
 	$(BIN)/python docs/shots.py

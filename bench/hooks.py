@@ -14,6 +14,7 @@ from statistics import median, quantiles
 from threading import Thread
 
 from whyfor import hook
+from whyfor.hook.block_name import block_key, block_name
 
 from report import Cell, Check, Report, Table, ratio
 
@@ -22,6 +23,7 @@ _BARE = [_PYTHON, "-I", "-S", "-c", "pass"]
 _COPY = "import sys; open(sys.argv[1], 'ab', 0).write(sys.stdin.buffer.read())"
 _SIZES = {"1 KB": 1_000, "100 KB": 100_000, "2 MB": 2_000_000}
 _AT_ONCE = 100
+_BLOCK = 6_000  # characters: what the default of 1,500 tokens allows
 _LINE = "    if (items.length > 0 && total < limit) { return `<b>${items[0].name}</b>`; }"
 
 Times = dict[str, list[float]]
@@ -31,6 +33,7 @@ def hooks(report: Report, scratch: Path, rounds: int) -> None:
     home = installed(scratch / "hooks")
     for name, size in _SIZES.items():
         _one(report, home, name, _payload(size), rounds)
+    _told(report, home, rounds)
     _at_once(report, home)
 
 
@@ -85,6 +88,45 @@ def _one(report: Report, home: Path, name: str, payload: bytes, rounds: int) -> 
     )
 
 
+def _told(report: Report, home: Path, rounds: int) -> None:
+    """A session's start where `init --memory` is in effect: the hook prints a block of full size."""
+    checkout = home / "checkout"
+    (checkout / ".git").mkdir(parents=True)
+    (checkout / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    key = block_key(os.fsencode(checkout / ".git"), b"main")
+    blocks = home / "hook" / "memory"
+    blocks.mkdir()
+    facts = b'{"part":"start","sources":[%s]}' % b",".join([b'"claude:0123456789abcdef"'] * 60)
+    text = b'"%s"' % (b"x" * _BLOCK)
+    (blocks / os.fsdecode(block_name(key))).write_bytes(b"\n".join([key, facts, text, b"{}", b""]))
+    ours = [_PYTHON, "-I", "-S", str(home / "hook" / "hook.py"), "--agent", "codex"]
+    start = [*ours, "--remember", "SessionStart"]
+    payload = b'{"session_id":"s-1","source":"%s"}'
+    bare: list[float] = []
+    told: list[float] = []
+    for number in range(rounds + 1):
+        shutil.rmtree(home / "hook" / "told", ignore_errors=True)
+        once = _run(_BARE, payload % b"startup", checkout)
+        took = _run(start, payload % b"startup", checkout)
+        if number:  # the first warms the caches
+            bare.append(once)
+            told.append(took)
+    rows: list[list[Cell]] = [
+        ["python -I -S -c pass", median(bare) * 1e3, quantiles(bare, n=20)[-1] * 1e3, 1.0],
+        [
+            "the hook at a session's start, with a block",
+            median(told) * 1e3,
+            quantiles(told, n=20)[-1] * 1e3,
+            median(told) / median(bare),
+        ],
+    ]
+    note = f"Wall time, {rounds} runs of each in turn; the block has {_BLOCK:,} characters."
+    report.add(
+        Table("Telling a session", ["", "p50 ms", "p95 ms", "× bare (-I -S)"], rows, note),
+        Check("SessionStart with a block / bare interpreter", median(told) / median(bare), 1.5),
+    )
+
+
 def _times(commands: dict[str, Sequence[str]], payload: bytes, rounds: int, home: Path) -> Times:
     """In turn, so that a busy moment of the machine strikes all alike."""
     times: Times = {what: [] for what in commands}
@@ -98,9 +140,10 @@ def _times(commands: dict[str, Sequence[str]], payload: bytes, rounds: int, home
     return times
 
 
-def _run(command: Sequence[str], payload: bytes) -> float:
+def _run(command: Sequence[str], payload: bytes, cwd: Path | None = None) -> float:
     started = time.perf_counter()
-    subprocess.run(command, input=payload, env={"PATH": "/usr/bin:/bin"}, check=True)
+    env = {"PATH": "/usr/bin:/bin"}
+    subprocess.run(command, input=payload, env=env, check=True, stdout=subprocess.PIPE, cwd=cwd)
     return time.perf_counter() - started
 
 

@@ -66,25 +66,21 @@ class Raw:
 class Whyfor:
     def __init__(self, program: Path, home: Path, scratch: Path) -> None:
         self.store = scratch / "whyfor"
+        self.python = str(program.with_name("python"))
         self._program = str(program)
-        self._env: Env = clean_env(home, scratch) | {"WHYFOR_HOME": str(self.store)}
+        self.env: Env = clean_env(home, scratch) | {"WHYFOR_HOME": str(self.store)}
 
     def ingest(self) -> Cost:
-        return run([self._program, "ingest", "--json"], self._env)
+        return run([self._program, "ingest", "--json"], self.env)
 
     def version(self) -> Cost:
-        return run([self._program, "--version"], self._env)
+        return run([self._program, "--version"], self.env)
 
     def search(self, query: str, limit: int = 20) -> Cost:
         # `--` because a query may begin with a dash
         return run(
-            [self._program, "search", "--json", "--limit", str(limit), "--", query], self._env
+            [self._program, "search", "--json", "--limit", str(limit), "--", query], self.env
         )
-
-    def found(self, query: str, limit: int = 20) -> list[str]:
-        """Session ids in the order they first appear in the results."""
-        hits = msgspec.json.decode(self.search(query, limit).output, type=list[_Hit])
-        return list(dict.fromkeys(hit.session_id for hit in hits))
 
     def timed_search(self, query: str, times: int) -> Hits:
         cost = typical(times, lambda: self.search(query))

@@ -18,22 +18,50 @@ import msgspec
 from commits import commits
 from hooks import hooks
 from ingesting import Place, first_ingest, growth, huge_file, ingest
-from linking import linking
+from invented import write_invented
+from linking import linking, people_linking
 from live import live
+from locomo import conversations, write_conversation
 from measure import CommandFailed
+from memory import memory
 from pages import pages
 from peers import Agentsview, Whyfor, find_agentsview, find_whyfor
+from people import PEOPLE
 from redaction import quality, real, whole
 from report import Report, console, show, write
-from retrieval import retrieval
+from retrieval import QuestionSet, own_questions, read_questions, retrieval
 from scanners import find_peers, ours
-from searching import search, startup
+from searching import index_size, search, startup
 from showing import showing
 from throughput import appending, session, speed, together, whole_sessions
 
 _HERE = Path(__file__).parent
 _CORPUS = _HERE.parents[1] / "shared/corpus"
-PARTS = ("ingest", "huge", "corpus", "hooks", "commits", "linking", "pages", "live", "redaction")
+PARTS = (
+    *("ingest", "huge", "corpus", "search", "hooks", "commits", "linking", "pages", "live"),
+    *("redaction", "memory"),
+)
+# by the archive of their sessions
+_QUESTIONS = {
+    "dev-home.tar.xz": {"commit subjects, dev": "retrieval-dev.jsonl"},
+    "dev-home-2.tar.xz": {
+        "commit subjects, dev2": "retrieval-dev2.jsonl",
+        "questions, hard": "retrieval-hard-dev.jsonl",
+    },
+}
+_OWN_QUESTIONS = {
+    "questions, other words": "questions.jsonl",
+    "questions, no word in common": "strangers.jsonl",
+}
+FLOORS = {
+    "commit subjects, dev: MRR": 0.955,
+    "questions, hard: MRR": 0.58,
+    "questions, hard: R@5": 0.68,
+    "questions, other words: MRR": 0.58,
+    "questions, other words: R@5": 0.68,
+    "invented: MRR": 0.8,
+    "LoCoMo: R@10": 0.93,
+}
 
 
 class Bench:
@@ -85,6 +113,19 @@ class Bench:
         subprocess.run(command, check=True)
         return place
 
+    def people(self, commits: int) -> dict[str, Place]:
+        """One repository, and each person's clone and home."""
+        folder = self.scratch / "people"
+        command = [sys.executable, str(_HERE / "people.py"), str(folder), "--named"]
+        subprocess.run([*command, "--commits", str(commits)], check=True)
+        found: dict[str, Place] = {}
+        for person in PEOPLE:
+            scratch = folder / person
+            home = scratch / "home"
+            ours = Whyfor(self.whyfor, home, scratch) if self.whyfor else None
+            found[person] = Place(person, home, scratch, ours, None)
+        return found
+
     def busy(self, name: str, sessions: int, commits: int) -> Place:
         """A home with many sessions, and a repository with the stories of some more; ingested."""
         place = self.history(name, commits)
@@ -124,6 +165,7 @@ class Effort:
     commit_rounds: int = 40
     story_rounds: int = 20
     linked_commits: int = 4000
+    people_commits: int = 1200
     live_sessions: tuple[int, ...] = (10, 50, 100)
     live_seconds: float = 30
     shown_beside: tuple[int, ...] = (1, 10, 50)  # sessions that write while another is looked at
@@ -147,6 +189,7 @@ QUICK = Effort(
     commit_rounds=15,
     story_rounds=5,
     linked_commits=1000,
+    people_commits=400,
     live_sessions=(10, 100),
     live_seconds=10,
     shown_beside=(1, 10),
@@ -167,7 +210,6 @@ def on_generated_homes(bench: Bench, effort: Effort) -> None:
     firsts = [first_ingest(place) for place in places[:-1]]
     firsts.append(ingest(bench.report, places[-1], effort.both_ways))
     growth(bench.report, places, firsts)
-    search(bench.report, places if effort.search_all else places[-1:])
     startup(bench.report, places[0])
 
 
@@ -178,16 +220,69 @@ def on_huge_file(bench: Bench, effort: Effort) -> None:
 
 
 def on_corpus(bench: Bench, effort: Effort, corpus: Path) -> None:
-    archive, questions = corpus / "dev-home.tar.xz", corpus / "retrieval-dev.jsonl"
+    archive = corpus / "dev-home.tar.xz"
     if not archive.exists():
-        bench.report.skip(
-            "the corpus is not there (--corpus DIR): no real transcripts, no retrieval"
-        )
+        bench.report.skip("the corpus is not there (--corpus DIR): no real transcripts")
         return
-    place = bench.unpacked(archive)
-    ingest(bench.report, place, effort.both_ways)
-    if questions.exists():
-        retrieval(bench.report, place, questions)
+    ingest(bench.report, bench.unpacked(archive), effort.both_ways)
+
+
+def on_search(bench: Bench, effort: Effort, corpus: Path, locomo: Path | None) -> None:
+    """Speed and size on generated homes, then what is found."""
+    places: list[Place] = []
+    for scale in effort.scales:
+        part = effort.sessions * scale // effort.scales[-1]
+        places.append(bench.generated(f"searched {scale}x", part, part * 0.4))
+        first_ingest(places[-1])
+    search(bench.report, places if effort.search_all else places[-1:])
+    index_size(bench.report, places)
+    if bench.whyfor:
+        sets = [*_invented(bench), *_of_corpus(bench, corpus), *_of_locomo(bench, locomo)]
+        retrieval(bench.report, sets, FLOORS)
+
+
+def _invented(bench: Bench) -> list[QuestionSet]:
+    place = bench.place("invented")
+    questions = write_invented(place.home)
+    _read(place)
+    return [QuestionSet("invented", place, questions)]
+
+
+def _of_corpus(bench: Bench, corpus: Path) -> list[QuestionSet]:
+    sets: list[QuestionSet] = []
+    for home, (archive, files) in enumerate(_QUESTIONS.items(), 1):
+        if not (corpus / archive).exists():
+            bench.report.skip(f"{archive} is not there (--corpus DIR): no questions about it")
+            continue
+        place = bench.unpacked(corpus / archive, f"asked {home}")
+        _read(place)
+        sets += [
+            QuestionSet(name, place, read_questions(corpus / file)) for name, file in files.items()
+        ]
+        sets += [
+            QuestionSet(name, place, own_questions(file, home))
+            for name, file in _OWN_QUESTIONS.items()
+        ]
+    return sets
+
+
+def _of_locomo(bench: Bench, path: Path | None) -> list[QuestionSet]:
+    """One set, over a home for each conversation."""
+    if path is None or not path.exists():
+        bench.report.skip("LoCoMo is not there (--locomo FILE): no questions about its talks")
+        return []
+    sets: list[QuestionSet] = []
+    for number, item in enumerate(conversations(path)):
+        place = bench.place(f"talk {number}")
+        questions = write_conversation(place.home, number, item)
+        _read(place)
+        sets.append(QuestionSet("LoCoMo", place, questions))
+    return sets
+
+
+def _read(place: Place) -> None:
+    if place.ours:
+        place.ours.ingest()
 
 
 def on_commits(bench: Bench, effort: Effort) -> None:
@@ -205,6 +300,7 @@ def on_histories(bench: Bench, effort: Effort) -> None:
         linking(
             bench.report, [bench.history(name, size) for name, size in sizes.items()], bench.whyfor
         )
+        people_linking(bench.report, bench.people(effort.people_commits), bench.whyfor)
 
 
 def on_pages(bench: Bench, effort: Effort) -> None:
@@ -253,18 +349,30 @@ def on_redaction(bench: Bench, effort: Effort, corpus: Path) -> None:
         whole(bench.report, real_homes)
 
 
-def run(bench: Bench, effort: Effort, corpus: Path, only: str | None = None) -> None:
+def on_memory(bench: Bench, corpus: Path) -> None:
+    archives = sorted(corpus.glob("dev-home*.tar.xz"))
+    if not archives:
+        bench.report.skip("the corpus is not there (--corpus DIR): nothing to remember")
+    names = [(one, f"remembered {one.name.partition('.')[0]}") for one in archives]
+    memory(bench.report, [bench.unpacked(one, name) for one, name in names])
+
+
+def run(
+    bench: Bench, effort: Effort, corpus: Path, locomo: Path | None, only: str | None = None
+) -> None:
     """All parts, or one of them; one that fails is reported and does not stop the others."""
     parts: dict[str, Callable[[], None]] = {
         "ingest": lambda: on_generated_homes(bench, effort),
         "huge": lambda: on_huge_file(bench, effort),
         "corpus": lambda: on_corpus(bench, effort, corpus),
+        "search": lambda: on_search(bench, effort, corpus, locomo),
         "hooks": lambda: hooks(bench.report, bench.scratch, effort.hook_rounds),
         "commits": lambda: on_commits(bench, effort),
         "linking": lambda: on_histories(bench, effort),
         "pages": lambda: on_pages(bench, effort),
         "live": lambda: on_live(bench, effort),
         "redaction": lambda: on_redaction(bench, effort, corpus),
+        "memory": lambda: on_memory(bench, corpus),
     }
     for part in [parts[only]] if only else parts.values():
         try:
@@ -280,6 +388,7 @@ def options() -> argparse.Namespace:
         "--only", choices=PARTS, help="this part alone; with --write the others stay as they are"
     )
     parser.add_argument("--corpus", type=Path, default=_CORPUS, help="folder with dev-home.tar.xz")
+    parser.add_argument("--locomo", type=Path, help="LoCoMo's locomo10.json")
     parser.add_argument("--whyfor", type=Path, default=find_whyfor(), help="the program to measure")
     parser.add_argument("--json", type=Path, help="write all figures here")
     parser.add_argument("--write", type=Path, help="write the tables here as Markdown")
@@ -291,7 +400,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="whyfor-bench-") as scratch:
         bench = Bench(Path(scratch), chosen.whyfor)
         bench.warm_up()
-        run(bench, QUICK if chosen.quick else FULL, chosen.corpus, chosen.only)
+        run(bench, QUICK if chosen.quick else FULL, chosen.corpus, chosen.locomo, chosen.only)
     report = bench.report
     show(report.targets())
     for what in report.skipped:

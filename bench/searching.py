@@ -1,10 +1,14 @@
-"""Search latency for four kinds of query, and the time any command needs to start."""
+"""Search latency for four kinds of query, the size of the index, and the time any command needs
+to start."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
 
 from ingesting import Place
 from measure import Cost, clean_env, run, typical
@@ -21,6 +25,13 @@ _QUERIES = {
     "common word": (COMMON, COMMON, COMMON),
     "phrase": (f'"{PHRASE}"', PHRASE, f'"{PHRASE}"'),
     "prefix": (f"{PREFIX}*", PREFIX, f"{PREFIX}*"),
+}
+# what a table's name begins with, by what it is for
+_INDEX = {
+    "words": ("words_",),
+    "passages": ("passages_",),
+    "cards": ("cards_",),
+    "notes": ("observation", "memories", "session_commands", "sqlite_autoindex_observation"),
 }
 _FIGURES = ["CPU ms", "wall ms", "hits"]
 _COLUMNS = ["", *(f"{who} {figure}" for who in ("ours", "substring", "FTS") for figure in _FIGURES)]
@@ -96,6 +107,36 @@ def _checks(common: Results) -> list[Check]:
         Check(f"{search}, daemon running", ratio(ours, substring), 0.1),
         Check(f"{search} --fts (messages only), daemon running", ratio(ours, fts), 0.1),
     ]
+
+
+def index_size(report: Report, places: list[Place]) -> None:
+    """What the index takes of the database, by size of the home."""
+    rows: list[list[Cell]] = []
+    grown: float | None = None
+    for place in places:
+        if place.ours is None:
+            continue
+        sizes = _table_sizes(place.ours.store / "whyfor.db")
+        whole = sum(sizes.values())
+        parts = [_megabytes(sizes, names) for names in _INDEX.values()]
+        grown = (parts[2] + parts[3]) / (whole - parts[2] - parts[3])
+        per = [part / place.megabytes * 1000 for part in parts]
+        rows.append([place.name, place.megabytes, whole, *parts, *per])
+    columns = ["", "transcripts MB", "database MB", *(f"{name} MB" for name in _INDEX)]
+    columns += [f"{name} KB/MB" for name in _INDEX]
+    note = "KB/MB: of the index for each MB of transcripts; equal figures are linear growth."
+    check = Check("cards and notes / the rest of the database", grown, 0.08, "")
+    report.add(Table("Index size", columns, rows, note), check)
+
+
+def _table_sizes(database: Path) -> dict[str, float]:
+    db = apsw.Connection(str(database), apsw.SQLITE_OPEN_READONLY)
+    rows = db.execute("SELECT name, sum(pgsize) FROM dbstat GROUP BY name")
+    return {str(name): float(size) / 1e6 for name, size in rows}
+
+
+def _megabytes(sizes: dict[str, float], names: tuple[str, ...]) -> float:
+    return sum(size for name, size in sizes.items() if name.startswith(names))
 
 
 def startup(report: Report, place: Place) -> None:

@@ -1,0 +1,154 @@
+"""Memory: what notes cost and take, whether verified ones are right, and how much of what sessions
+look for they would have been told."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from ingesting import Place
+from peers import Whyfor
+from remembered import TOKENS, Rediscovered, Remembered
+from report import Cell, Check, Report, Table
+
+_HERE = Path(__file__).parent
+_LABELS = _HERE / "verified.jsonl"
+_SECONDS = 900
+_NOTES = ("observation", "memories", "session_commands", "note_statements", "sqlite_autoindex_obs")
+_NOTE = f"""Files: of the first 20 a session reads, less those its prompt names; commands: those that build, test or check.
+Both: the share named in a block of at most {TOKENS:,} tokens made from earlier sessions of the project, mean over sessions.
+Ceiling: the share of those files that any earlier session touched. Titles: the newest titles and the last summary."""
+
+
+_JUDGED = """Judged once, by one reader, by the calls and results they cite: all fixes and a part of the commands (bench/verified.jsonl).
+Three rules were mended after a first look at the same notes, of which 96 in 100 were right. No commit is among them: these homes have no repositories."""
+
+
+class _Label(msgspec.Struct):
+    """A verified note that was judged; `key` says which, and no more."""
+
+    key: str
+    right: bool
+
+
+@dataclass(frozen=True)
+class _Home:
+    found: Remembered
+    first: float  # CPU seconds of the first ingest
+    database: Path
+
+
+def memory(report: Report, places: Sequence[Place]) -> None:
+    """One row for each home; the targets are judged on all of them together."""
+    found = {place.name: _measured(place.ours) for place in places if place.ours}
+    if not found:
+        return
+    _cost(report, found)
+    _judged(report, [home.found.verified for home in found.values()])
+    _told(report, {name: home.found.rediscovered for name, home in found.items()})
+
+
+def _measured(ours: Whyfor) -> _Home:
+    first = ours.ingest().cpu
+    done = subprocess.run(
+        [ours.python, str(_HERE / "remembered.py")],
+        env=dict(ours.env),
+        capture_output=True,
+        check=True,
+        timeout=_SECONDS,
+    )
+    found = msgspec.json.decode(done.stdout, type=Remembered)
+    return _Home(found, first, ours.store / "whyfor.db")
+
+
+# -- cost ----------------------------------------------------------------------------------------
+
+
+def _cost(report: Report, found: dict[str, _Home]) -> None:
+    rows: list[list[Cell]] = []
+    middles: list[float] = []
+    shares: list[float] = []
+    grown: list[float] = []
+    for name, home in found.items():
+        each, first = home.found, home.first
+        middles.append(statistics.median(each.derived) * 1000)
+        shares.append(each.whole / max(first - each.whole, 0.001))
+        notes, rest = _sizes(home.database)
+        grown.append(notes / rest)
+        worst = max(each.derived) * 1000
+        rows.append([name, len(each.derived), middles[-1], worst, first, shares[-1], grown[-1]])
+    columns = ["", "sessions", "CPU ms p50", "worst", "first ingest CPU s", "added", "database"]
+    report.add(
+        Table("Notes: what they cost", columns, rows, "added, database: as a share of the rest"),
+        Check("notes of a session, CPU p50", max(middles), 15, " ms"),
+        Check("notes and cards / the rest of a first ingest, CPU", max(shares), 0.15, ""),
+        Check("notes / the rest of the database", max(grown), 0.08, ""),
+    )
+
+
+def _sizes(database: Path) -> tuple[float, float]:
+    """The bytes of notes, and of everything else."""
+    db = apsw.Connection(str(database), apsw.SQLITE_OPEN_READONLY)
+    sizes = dict(db.execute("SELECT name, sum(pgsize) FROM dbstat GROUP BY name"))
+    notes = sum(size for name, size in sizes.items() if str(name).startswith(_NOTES))
+    return float(notes), float(sum(sizes.values()) - notes)
+
+
+# -- verified ------------------------------------------------------------------------------------
+
+
+def _judged(report: Report, verified: Iterable[list[str]]) -> None:
+    keys = {key for each in verified for key in each}
+    lines = _LABELS.read_bytes().splitlines() if _LABELS.exists() else []
+    labels = [msgspec.json.decode(line, type=_Label) for line in lines if line]
+    here = [label.right for label in labels if label.key in keys]
+    right = sum(here) / len(here) if here else None
+    rows: list[list[Cell]] = [["verified notes", len(keys), len(here), sum(here), right]]
+    columns = ["", "notes", "judged", "right", "share"]
+    report.add(
+        Table("Notes: whether verified ones are right", columns, rows, _JUDGED),
+        Check("verified notes that are right", right, 0.9, "", floor=True),
+    )
+
+
+# -- told ----------------------------------------------------------------------------------------
+
+
+def _told(report: Report, found: dict[str, list[Rediscovered]]) -> None:
+    everything = [each for listed in found.values() for each in listed]
+    rows = [_row(name, listed) for name, listed in [*found.items(), ("together", everything)]]
+    columns = ["", "sessions", "files", "commands", "files, titles", "commands, titles"]
+    columns += ["files, ceiling", "tokens"]
+    files = _mean(each.files for each in everything)
+    commands = _mean(each.commands for each in everything)
+    titles = _mean(each.files_of_titles for each in everything) or 0.0
+    report.add(
+        Table("Notes: what a session would have been told", columns, rows, _NOTE),
+        Check("files named at session start", files, 0.6, "", floor=True),
+        Check("commands named at session start", commands, 0.6, "", floor=True),
+        Check("files named / by newest titles", (files or 0) / max(titles, 0.001), 3, floor=True),
+    )
+
+
+def _row(name: str, listed: list[Rediscovered]) -> list[Cell]:
+    return [
+        name,
+        len(listed),
+        _mean(each.files for each in listed),
+        _mean(each.commands for each in listed),
+        _mean(each.files_of_titles for each in listed),
+        _mean(each.commands_of_titles for each in listed),
+        _mean(each.ceiling for each in listed),
+        statistics.mean(each.tokens for each in listed) if listed else None,
+    ]
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.mean(known) if known else None
