@@ -77,7 +77,10 @@ def main() -> None:
         ).strip()
         pages = {"now": "/", "sessions": SESSIONS, "timeline": TIMELINE}
         pages |= {"session": SESSION, "commit": f"/commits/{told}"}
-        take(settings, {**pages, "search": "/search?q=harbour", "insights": "/insights"})
+        take(
+            settings,
+            {**pages, "search": "/search?q=harbour", "memory": "/memory", "insights": "/insights"},
+        )
 
 
 def take(settings: Settings, pages: dict[str, str]) -> None:
