@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +24,16 @@ class Transcript:
         branch: str = "main",
         day: str = "2026-05-01",
         live: bool = False,
+        ago: timedelta = timedelta(0),
     ) -> None:
-        """`live`: every line is of the moment it is added, so that the session counts as active
-        whatever the hour."""
+        """`live`: every line is of the moment it is added, less `ago`, so that the session counts
+        as active whatever the hour."""
         self.session_id = str(uuid.uuid5(NAMESPACE, name))
         self.cwd = cwd
         self.branch = branch
         self.day = day
         self.live = live
+        self.ago = ago
         self.lines: list[dict[str, Any]] = []
         self._count = itertools.count(1)
         self._seconds = itertools.count(0, 5)
@@ -42,7 +44,7 @@ class Transcript:
 
     def _time(self) -> str:
         if self.live:
-            return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
+            return f"{datetime.now(UTC) - self.ago:%Y-%m-%dT%H:%M:%S.%f}Z"
         seconds = next(self._seconds)
         return (
             f"{self.day}T{10 + seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.000Z"

@@ -72,10 +72,15 @@ def _call(call: Call) -> Json:
             "name": name,
             "input": args["input"],
         }
+    if name == "tool_search":
+        found = {"type": "tool_search_call", "call_id": fresh("call_"), "execution": "client"}
+        return {**found, "status": "completed", "arguments": args}
+    namespace, _, name = name.rpartition("::")
     return {
         "type": "function_call",
         "call_id": fresh("call_"),
         "name": name,
+        **({"namespace": namespace} if namespace else {}),
         "arguments": json.dumps(args),
     }
 

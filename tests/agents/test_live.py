@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -103,3 +105,40 @@ def test_a_commit_has_its_story_by_the_one_that_watches(desk: Desk, live: Live) 
         )
     )
     live.until(lambda: phase(live) == "exited")
+
+
+# One line of JSON for each notification.
+_WRITE_DOWN = """
+import json, os, sys
+names = ("STATUS", "PROJECT", "TITLE", "TEXT")
+with open(sys.argv[1], "a") as file:
+    file.write(json.dumps([os.environ["WHYFOR_NOTIFY_" + name] for name in names]) + "\\n")
+"""
+
+
+def test_a_notification_says_what_is_asked_and_what_was_said(desk: Desk) -> None:
+    """The hooks come before the record: each notification still has its title and its words."""
+    told = desk.kept.parent / "told.jsonl"
+    command = json.dumps([sys.executable, "-c", _WRITE_DOWN, str(told)])
+    desk.kept.mkdir(exist_ok=True)
+    (desk.kept / "config.toml").write_text(f"[notify]\ncommand = {command}\n")
+    desk.model.add(shell("sleep 3; touch quokka.txt"), Say("The quokka is there."))
+    settings = config.load({**desk.env, "WHYFOR_HOME": str(desk.kept)})
+    with Live(settings, notify=True) as live:
+        live.until((desk.kept / "hook" / "bell").exists)
+        with in_terminal(desk) as terminal:
+            terminal.see("for shortcuts")
+            terminal.enter("Touch the quokka")
+            terminal.see("Do you want to")
+            live.until(lambda: told.exists() and "waiting_approval" in told.read_text())
+            terminal.press("1")
+            terminal.see("The quokka is there.")
+            live.until(lambda: told.read_text().count("\n") == 2)
+            terminal.enter("/exit")
+            assert terminal.leave() == 0
+    assert live.complaints == []
+    asked, waits = (json.loads(line) for line in told.read_text().splitlines())
+    assert asked[:3] == ["waiting_approval", desk.repo.name, "Touch the quokka"]
+    assert "sleep 3; touch quokka.txt" in asked[3]
+    assert waits[:3] == ["waiting", desk.repo.name, "Touch the quokka"]
+    assert waits[3] == "The quokka is there"

@@ -319,3 +319,27 @@ def test_a_fork_of_codexs_stands_by_itself(codex: Codex, cli: Cli) -> None:
     assert in_order(
         whole(sent), FIRST, "git commit -qm", SECOND, "What of the lily?", "The lily is yellow."
     )
+
+
+def test_a_session_restored_in_brief_is_resumed_with_a_summary_and_its_last_turn(
+    agent: Agent, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decided = "I chose moss instead of sand because it keeps the water."
+    agent.model.add(Say(decided))
+    run = agent.run("Find a soil for the fern. Never use peat.")
+    # Gemini takes the same words again and again for a loop, and keeps none of them.
+    agent.model.add(Say(" ".join(f"Rain again on day {day}." for day in range(400))))
+    agent.resume(run.session_id, "What about the weather?")
+    agent.model.add(Call("shell", {"command": "echo loam"}), Say("The cactus is wet."))
+    agent.resume(run.session_id, SECOND)
+    cli("ingest")
+    monkeypatch.chdir(agent.cwd)
+
+    made = cli("restore", run.session_id, "--brief", "--turns", "1", "--yes", "--json").json
+    assert made["brief"]["tokens_after"] < made["brief"]["tokens_before"]
+    sent = resumed(agent, made["session_id"])
+    assert in_order(sent.said("user"), decided, SECOND, "loam", "Where were we?")
+    assert "Never use peat." in sent.said("user")
+    assert "The cactus is wet." in sent.said("assistant")
+    assert "What about the weather?" not in whole(sent)
+    assert whole(sent).count("Rain again") < 20, "a sentence of it may be quoted, not all 400"

@@ -537,3 +537,21 @@ def test_writing_verbs_do_not_write_beside_a_damaged_journal(stored: Settings, c
     ingest(stored)
     assert Journal(stored.journal).check().whole
     assert everything(stored)["sessions"] == before["sessions"]
+
+
+def test_a_damaged_table_is_seen_at_once_and_a_damaged_search_index_by_a_deep_check(
+    stored: Settings, cli: Cli
+) -> None:
+    database = apsw.Connection(str(stored.database))
+    sound = stored.database.read_bytes()
+    (page,) = next(database.execute("SELECT rootpage FROM sqlite_schema WHERE name='touches'"))
+    database.execute("UPDATE words_data SET block=x'00' WHERE id > 10")
+    database.close()
+    assert cli("doctor").code == 0
+    assert "the database is damaged" in cli("doctor", "--deep").out
+
+    size = int.from_bytes(sound[16:18], "big")
+    torn = bytearray(sound)
+    torn[(page - 1) * size : page * size] = bytes(size)
+    stored.database.write_bytes(torn)
+    assert "the database is damaged" in cli("doctor").out

@@ -169,7 +169,7 @@ doctor | doctor --json | doctor --deep | show HEAD | show HEAD --json | show HEA
 export HEAD | export HEAD --format html | export HEAD --json | export HEAD~1..HEAD --tools --thinking
 init --dry-run | init --dry-run --json | uninstall --dry-run | link | link --json | link HEAD~1..HEAD --json
 --help | serve --help | --version | forget --match quokka --dry-run | forget --match quokka --dry-run --json
-memory | memory --json | memory preview | config | config --json | config path | completion bash | man | log --verbose | sessions --color always
+context | context --json | mcp --help | memory | memory --json | memory preview | config | config --json | config path | completion bash | man | log --verbose | sessions --color always
 """
 OF_SESSIONS = """
 show | show --turns | show --thinking --tools | show --json | show --turns --json | show --raw
@@ -696,6 +696,12 @@ REASONS = {
     ("cli/top.py", "sys.stdout"): "asked whether it is a terminal",
     ("cli/render.py", "sys.stderr"): "asked whether it is a terminal",
     ("hook/note_request.py", "sys.stdout"): "asked whether it is open",
+    ("hook/memory_block.py", "sys.stdout"): "asked whether it is open",
+    ("cli/init.py", "sys.stdout"): "asked whether it is a terminal",
+    ("cli/init.py", "click.confirm"): "a question of ours, word for word",
+    ("mcp/loop.py", "sys.stdout"): "JSON for a program, which escapes control characters",
+    ("mcp/loop.py", "sys.stderr"): "takes the place of stdout, for the agent that started it",
+    ("mcp/loop.py", "print_exc"): "to sys.stderr, for the agent that started it",
 }
 
 

@@ -14,7 +14,7 @@ from tests.transcripts import Transcript
 from whyfor import config
 from whyfor.cli.screen.items import render_item
 from whyfor.model.conversation import ToolCallItem
-from whyfor.service.show import session_item
+from whyfor.service.show import session_item, session_view
 
 Cli = Callable[..., Result]
 DENIALS = {
@@ -67,6 +67,8 @@ def test_a_denied_call_reads_denied(how: str, home: Path, cli: Cli) -> None:
     events = cli("show", ident, "--json").json["events"]
     call = [event["seq"] for event in events if event["kind"] == "tool.call"][-1]
     agent = "codex" if how == "codex" else "claude"
+    outline = session_view(config.load(), agent, ident).outline
+    assert sum(entry.turn.failures for entry in outline) == 0
     _, item = session_item(config.load(), agent, ident, call)
     assert isinstance(item, ToolCallItem) and item.denied
     console = Console(width=120)
@@ -81,3 +83,5 @@ def test_a_call_that_failed_reads_failed(home: Path, cli: Cli) -> None:
     assert "✕ failed" in cli("show", ident).out
     turns = cli("show", ident, "--turns", "--json").json["turns"]
     assert sum(turn["failures"] for turn in turns) == 1
+    outline = session_view(config.load(), "claude", ident).outline
+    assert sum(entry.turn.failures for entry in outline) == 1

@@ -338,6 +338,31 @@ def test_sessions_of_a_path_that_is_gone_are_found_by_an_alias(
     ]
 
 
+def test_several_old_paths_are_aliased_and_linked_together(
+    told: dict[str, str], repository: Path, home: Path, cli: Cli
+) -> None:
+    paths = ["/home/ada/tides", "/mnt/laptop/tides"]
+    for number, path in enumerate(paths):
+        session = Session(f"elsewhere-{number}", Path(path), NOW + timedelta(minutes=30 + number))
+        session.prompt("Say when the tide turns.")
+        content = f"def turning_point_{number}(table):\n    return max(table, {number}0000)\n"
+        written = {"file_path": f"{path}/turn_{number}.py", "content": content}
+        session.call("Write", written, "File created")
+        session.save(home)
+        (repository / f"turn_{number}.py").write_text(content, encoding="utf-8")
+        commit(repository, f"Turn {number}", session.at + timedelta(seconds=20))
+    cli("ingest")
+    assert log(cli)["Turn 0"]["checkpoint"] is None
+    done = cli("projects", "alias", *paths, f"{paths[0]}/", repository, "--json")
+    assert done.code == 0, done.err
+    assert done.json["stories"] >= 2, "both, in one run"
+    told_now = log(cli)
+    assert all(told_now[f"Turn {number}"]["checkpoint"] for number in range(2))
+    assert [known["aliases"] for known in cli("projects", "--json").json if known["aliases"]] == [
+        paths
+    ]
+
+
 @pytest.mark.parametrize(
     "arguments, kind",
     [

@@ -16,18 +16,20 @@ from whyfor.git.place import GitDir, find_work_tree, name_place
 from whyfor.git.run import NO_GIT, ask, find_git, read_output, run_git, stream
 
 SOURCE = Path(__file__).parents[2] / "src" / "whyfor"
-# What may start processes at all: git, hooks that are tried out, commands of notifications, a
-# second interpreter.
+# What may start processes at all: git, hooks and the MCP server that are tried out, commands of
+# notifications and of [memory.model], a second interpreter.
 STARTERS = {
     "git/run.py",
     "cli/pager.py",
     "service/doctor/hooks.py",
+    "service/doctor/mcp.py",
     "live/notify.py",
     "privacy/rule_check.py",
+    "recall/model_client.py",
 }
 PLUMBING = set(
     "rev-parse rev-list cat-file diff-tree diff-index ls-files ls-tree check-attr check-ignore "
-    "config for-each-ref "
+    "config for-each-ref merge-base "
     "symbolic-ref worktree".split()
 )
 _STARTS = {"subprocess", "pty", "asyncio.subprocess", "multiprocessing"}

@@ -13,6 +13,7 @@ from typing import Any
 from whyfor.config import Settings
 from whyfor.live.feed import Cursor, FeedItem
 from whyfor.live.hub import Hub, StreamFilter
+from whyfor.live.notify import Notifier
 from whyfor.service.ingest import watch_agents
 
 SECONDS = 30.0  # until something that should have happened is given up
@@ -21,11 +22,15 @@ SECONDS = 30.0  # until something that should have happened is given up
 class Live:
     """with Live(settings) as live: live.until(lambda: live.texts("user.prompt") == ["Hello"])"""
 
-    def __init__(self, settings: Settings, *, poll: float = 60.0) -> None:
+    def __init__(self, settings: Settings, *, poll: float = 60.0, notify: bool = False) -> None:
         self.settings = settings
         # so seldom that nothing is heard but by the loop's word
         self.hub = Hub(settings, poll=poll)
         self.heard: list[tuple[float, FeedItem]] = []
+        self.complaints: list[str] = []
+        self.notifier = (
+            Notifier(settings, self.hub, self.complaints.append, set) if notify else None
+        )
         self._read = 0
         self._events: list[dict[str, Any]] = []
         self._of: dict[str, list[dict[str, Any]]] = {}
@@ -36,7 +41,8 @@ class Live:
         self._threads = [
             threading.Thread(target=lambda: asyncio.run(self._listen()), name="listener"),
             threading.Thread(
-                target=lambda: watch_agents(settings, self.hub, self.stop), name="watcher"
+                target=lambda: watch_agents(settings, self.notifier or self.hub, self.stop),
+                name="watcher",
             ),
         ]
 
@@ -51,6 +57,8 @@ class Live:
     ) -> None:
         self.stop.set()
         self._threads[1].join(SECONDS)
+        if self.notifier:
+            self.notifier.close()
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._ended.set)
         self._threads[0].join(SECONDS)

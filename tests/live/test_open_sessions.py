@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from tests.conftest import Result
 from tests.service.restore.test_codex import planted
 from tests.transcripts import Transcript
 from whyfor import config
+from whyfor.live.tracker import StatusTracker
 from whyfor.model.signals import Signal
 from whyfor.model.times import to_iso
 from whyfor.service.restore import RestoredSource, RestoreRequest, open_sessions, restore
@@ -134,6 +136,46 @@ def test_a_restored_copy_is_neither_active_nor_idle_until_it_is_opened(
     ]
     assert shown["phase"] == "running"
     assert seen(cli, cwd) == ([made.session_id], ident)
+
+
+def test_a_copy_that_comes_while_somebody_watches_is_not_shown_either(
+    home: Path, cwd: Path, cli: Cli
+) -> None:
+    ident = claude(home, cwd, MINUTE, entrypoint="sdk-cli")
+    cli("ingest")
+    tracker = StatusTracker(config.load())
+    try:
+        tracker.look()
+        wish = RestoreRequest([RestoredSource("claude", ident)], "Restored", "claude", cwd)
+        restore(config.load(), wish)
+        cli("ingest")
+        tracker.look()
+        tracker.judge()
+        assert [each.session.session_id for each in tracker.standings()] == [ident]
+    finally:
+        tracker.close()
+
+
+def test_of_a_thread_at_rest_only_the_part_heard_last_is_shown(
+    home: Path, cwd: Path, cli: Cli
+) -> None:
+    first = claude(home, cwd, 3 * MINUTE, entrypoint="sdk-cli")
+    fork = Transcript("fork", cwd=str(cwd))
+    path = home / ".claude" / "projects" / "-work-shop" / f"{first}.jsonl"
+    for line in map(json.loads, path.read_text().splitlines()):
+        origin = {"sessionId": first, "messageUuid": line["uuid"]}
+        fork.lines.append({**line, "sessionId": fork.session_id, "forkedFrom": origin})
+    fork.prompt("And moss")
+    fork.say("It grows.")
+    for line in fork.lines[-2:]:
+        line |= {"timestamp": to_iso(now() - MINUTE), "entrypoint": "sdk-cli"}
+    fork.save(home)
+    cli("ingest")
+    shown = cli("top", "--json").json["sessions"]
+    assert [one["session_id"] for one in shown] == [fork.session_id]
+    heard(first, "UserPromptSubmit", 5)
+    shown = cli("top", "--json").json["sessions"]
+    assert [(one["session_id"], one["phase"]) for one in shown] == [(first, "running")]
 
 
 def test_a_session_elsewhere_is_not_open_here(home: Path, cwd: Path, cli: Cli) -> None:

@@ -138,7 +138,7 @@ def test_what_has_no_room_in_the_bar_is_under_more(
     expect(page.locator(".nav-more > summary .more-narrow")).to_have_text("Timeline")
     page.locator(".nav-more > summary").click()
     menu = page.locator(".nav-more .menu")
-    expect(menu.get_by_role("link")).to_have_text(["Timeline", "Insights"])
+    expect(menu.get_by_role("link")).to_have_text(["Timeline", "Memory", "Insights"])
     page.keyboard.press("Escape")
     expect(menu).to_be_hidden()
     page.locator(".nav-more > summary").click()

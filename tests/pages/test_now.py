@@ -35,6 +35,7 @@ from .browser import NARROW, Complaints, Site, hide, no_sideways, tab, unheard
 from .conftest import Home
 from .hostile import EVERYTHING, HOSTILE
 from .sessions import asking, now, standing
+from .shop import settings_of
 
 COMMAND = (
     'psql -c "ALTER TABLE charges ADD COLUMN key text" \\\n  && '
@@ -365,15 +366,30 @@ def test_what_is_over_is_cut_to_a_few_rows(
 # -- without anything ----------------------------------------------------------------------------
 
 
+def test_a_question_that_nobody_answered_can_be_picked_up(tmp_path: Path, page: Page) -> None:
+    settings = settings_of(tmp_path)
+    folder = tmp_path / "home" / "notes"
+    folder.mkdir(parents=True)
+    asks = Transcript("asks", cwd=str(folder), live=True)
+    asks.prompt("Publish the sheets")
+    question = {"questions": [{"question": "To which server?", "options": [{"label": "ours"}]}]}
+    asks.block({"type": "tool_use", "id": "toolu_1", "name": "AskUserQuestion", "input": question})
+    asks.save(tmp_path / "home")
+    ingest(settings)
+    with Site(settings) as site:
+        site.open(page, "/")
+        expect(page.locator("#g-pick")).to_contain_text("Pick up")
+        thread = page.locator(".thread")
+        expect(thread).to_contain_text("To which server?")
+        shown = thread.locator(".cmd-text").inner_text()
+        assert shown.startswith("cd ") and asks.session_id in shown
+        assert thread.locator("[data-copy]").get_attribute("data-copy") == shown
+
+
 def test_nothing_runs(site: Site, page: Page, axe: Callable[[Page], None]) -> None:
     site.open(page, "/")
     expect(page.locator(".lede")).to_contain_text("Nothing runs. An agent was last active")
     expect(page.locator(".today")).to_contain_text("Sessions")
-    expect(page.locator("#g-pick")).to_contain_text("Pick up")
-    for command in page.locator(".thread .cmd").all():
-        shown = command.locator(".cmd-text").inner_text()
-        assert command.locator("[data-copy]").get_attribute("data-copy") == shown
-        assert shown.startswith("cd ")
     axe(page)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -96,6 +97,61 @@ def test_a_check_that_passes_by_itself_verifies_nothing(between: Any) -> None:
     assert story.notes("bugfix") == []
 
 
+@pytest.mark.parametrize(
+    ("failed", "passed"),
+    [
+        ("pytest tests/a.py", "pytest tests/b.py"),
+        ("pytest", "pytest tests/b.py"),
+        ("pytest tests", "pytest tests --deselect=tests/a.py"),
+        ("cd web && npm test", "cd api && npm test"),
+        ("npm install && npm test", "npm test"),  # the installation may have failed
+        ("ruff check . && pytest", "pytest"),
+    ],
+)
+def test_a_check_of_something_else_verifies_nothing(failed: str, passed: str) -> None:
+    story = Story().prompt("fix it").run(failed, failed=True).edit("/shop/pay.py").run(passed)
+    assert [note for note in story.memory().observations if note.type != "command"] == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "<tool_use_error>Sibling tool call errored</tool_use_error>",
+        "The user doesn't want to proceed with this tool use.",
+    ],
+)
+def test_a_check_that_was_not_run_did_not_fail(said: str) -> None:
+    story = Story().prompt("fix it").run("pytest", failed=True, output=said)
+    story.edit("/shop/pay.py").run("pytest")
+    assert story.notes("bugfix") == []
+    assert [count.failed for count in story.memory().commands] == [0]
+
+
+def test_a_check_left_in_the_background_did_not_pass() -> None:
+    story = Story().prompt("test it").run("tox", output="Command running in background with ID: b2")
+    assert story.memory().observations == ()
+    assert story.memory().commands == ()
+
+
+def test_a_wider_check_that_passes_verifies() -> None:
+    story = Story().prompt("fix it").run("pytest tests/a.py -k retry", failed=True)
+    story.edit("/shop/pay.py").run("pytest -q")
+    assert [note.state for note in story.notes("bugfix")] == ["verified"]
+
+
+def test_a_linter_that_passes_again_is_a_change_and_no_bugfix() -> None:
+    story = Story().prompt("tidy").run("make lint", failed=True).edit("/shop/a.py").run("make lint")
+    assert story.notes("bugfix") == []
+    assert [note.state for note in story.notes("change")] == ["verified"]
+
+
+def test_commands_that_work_are_notes() -> None:
+    story = Story().prompt("x").run("make test").run("make lint", failed=True)
+    (note,) = story.notes("command")
+    assert (note.title, note.state) == ("`make test` works", "verified")
+    assert note.facts == ("ran 1, passed 1, failed 0",)
+
+
 def test_another_check_that_passes_verifies_nothing() -> None:
     story = (
         Story().prompt("fix it").run("pytest", failed=True).edit("/shop/pay.py").run("make lint")
@@ -139,6 +195,71 @@ def test_a_correction_quotes_what_it_corrects() -> None:
     (note,) = story.notes("correction")
     assert note.evidence[0].text.startswith("no, the header")
     assert note.evidence[1].text == "The button in `form.css` is blue now."
+
+
+def test_what_a_person_corrects_is_refuted_and_what_stood_beside_it_is_doubtful() -> None:
+    wrong = "The page is empty because `load()` in `page.py` is never called at the start."
+    beside = "It also means that the cache is cold because nothing fills it before noon."
+    story = Story().prompt("why?").say(f"{wrong} {beside}")
+    story.prompt("that's not it, load() is called").say("Then I look at the template.")
+    states = {note.narrative: note.state for note in story.memory().observations}
+    assert (states[wrong], states[beside]) == ("refuted", "hypothesis")
+    assert [quote.text for quote in story.memory().summary.learned] == [beside]
+
+
+def test_a_note_names_the_files_and_things_it_is_about() -> None:
+    story = Story().prompt("why?").read("/shop/a.py").read("/shop/basket.py")
+    story.say("It is slow because `price_of` in basket.py reads the disk twice.")
+    (note,) = story.notes("discovery")
+    assert note.anchors == ("/shop/basket.py",)
+    assert note.concepts == ("price_of",)
+
+
+def test_a_question_that_was_answered_is_not_left_open() -> None:
+    story = Story().prompt("ship it")
+    story.add("tool.call", name="AskUserQuestion", data={"id": "q1", "input": {}})
+    story.add("question.asked", "Which region?", data={"id": "q1"})
+    assert [quote.text for quote in story.memory().summary.next_steps] == ["Which region?"]
+    story.add("tool.result", "Europe", "user", data={"id": "q1"})
+    assert story.memory().summary.next_steps == ()
+    said = Story().prompt("ship it")
+    said.add("question.asked", "Which region?", data={"id": "q2"})
+    said.say("I took the nearest region and shipped it there.")
+    assert said.memory().summary.next_steps == ()
+
+
+def test_a_question_of_an_earlier_turn_is_not_left_open() -> None:
+    story = Story().prompt("ship it").say("Shipped to one region. Which region should be next?")
+    assert [quote.text for quote in story.memory().summary.next_steps] == [
+        "Which region should be next?"
+    ]
+    story.prompt("Europe").say("Shipped it to Europe as well.")
+    assert story.memory().summary.next_steps == ()
+
+
+def test_a_request_that_nothing_followed_is_left_open() -> None:
+    story = Story().prompt("ship it").say("Shipped. The remaining work is the page for it.")
+    story.prompt("Write the page for it now.")
+    assert [quote.text for quote in story.memory().summary.next_steps] == [
+        "Write the page for it now."
+    ]
+
+
+def test_open_items_and_a_check_that_failed_last_are_left_open() -> None:
+    story = Story().prompt("ship it")
+    for done in ("pending", "completed"):
+        items = [
+            {"content": "Write the page", "status": done},
+            {"content": "Warm the cache", "status": "pending"},
+        ]
+        story.add("tool.call", name="TodoWrite", data={"id": done, "input": {"todos": items}})
+    story.run("make test", failed=True).say("I stopped here for today.")
+    assert [quote.text for quote in story.memory().summary.next_steps] == [
+        "Warm the cache",
+        "`make test` failed when it was last run",
+    ]
+    story.run("make test | tail -3")  # whether it passed is not known
+    assert [quote.text for quote in story.memory().summary.next_steps] == ["Warm the cache"]
 
 
 def test_no_as_an_answer_to_a_question_is_no_correction() -> None:
@@ -272,3 +393,60 @@ def test_sentences_know_their_place() -> None:
     ]
     assert all(text[each.start : each.end] == each.text for each in found)
     assert [each.heading for each in found] == [True, False, False, False]
+
+
+CUES = (
+    "It turns out we decided to use pnpm, not npm, because the root cause silently fails;"
+    " always remaining next steps, once you revert, careful, maybe otherwise."
+)
+
+
+def test_a_hostile_session_costs_in_proportion_to_its_size() -> None:
+    """Sentences with every cue, checks of ever new families, files and failures without end."""
+
+    def seconds(size: int) -> float:
+        story = Story()
+        for number in range(size):
+            story.prompt(f"no, {CUES} " * 20).say(f"{CUES} " * 20)
+            story.run(f"make test{number}", failed=True).edit(f"/shop/{number}.py")
+            story.run(f"make test{number % 7}").say("**__" * 500 + "`" * 500)
+        begun = time.process_time()
+        found = story.memory()
+        assert len(found.observations) < 100 + size
+        return time.process_time() - begun
+
+    seconds(20)
+    small = min(seconds(50) for _ in range(3))
+    assert min(seconds(400) for _ in range(2)) < 24 * small  # eight times as much
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 20_000_000,
+        "use " * 5_000_000,
+        CUES * 100_000,
+        "(" * 10_000_000,
+        "because. " * 2_000_000,
+    ],
+    ids=["one word", "rules", "cues", "brackets", "short"],
+)
+def test_a_huge_text_costs_little_more_than_its_ends(text: str) -> None:
+    begun = time.process_time()
+    story = Story().prompt(text).say(text)
+    story.prompt("go on").say(text).run(text[:5_000_000]).prompt("no, not that")
+    found = story.memory()
+    assert len(found.observations) < 60
+    assert all(len(note.narrative) <= 400 for note in found.observations)
+    assert time.process_time() - begun < 5
+
+
+def test_deeply_nested_input_is_no_obstacle() -> None:
+    nested: Any = {"command": "make test"}
+    for _ in range(5_000):
+        nested = {"input": [nested]}
+    story = Story().prompt("x")
+    for name in ("Bash", "Edit", "TodoWrite", "Read"):
+        story.add("tool.call", name=name, data={"id": name, "input": nested})
+        story.add("tool.result", "", "tool", data={"id": name})
+    assert story.memory().observations == ()

@@ -220,3 +220,49 @@ def test_what_was_forgotten_is_not_found_in_the_segments(library: Library) -> No
     assert library.names("kingfisher", "--deep") == [made.session_id]
     assert library.cli("forget", made.session_id, "--yes").code == 0
     assert library.search("kingfisher", "--deep") == []
+
+
+def test_words_that_stand_apart_find_the_session_as_a_whole(library: Library) -> None:
+    """No passage has both words: one is in the first prompt, one in the last answer."""
+    filler = FILLER[:1500]
+    apart = library.session(
+        "apart", ("Mend the lantern", filler), ("Go on", f"{filler}"), ("And?", "The wick is new")
+    )
+    library.session("near", ("A lamp", "Lit"))
+    assert library.names("lantern wick") == [apart.session_id]
+    assert library.names('"lantern" wick') == []
+
+
+def test_a_session_is_found_by_the_message_it_committed_with(library: Library) -> None:
+    made = library.session("made", ("Go on", "Done"))
+    message = "\"$(cat <<'EOF'\nTeach retry_budget about jitter\n\nWhy not.\nEOF\n)\""
+    made.call("Bash", {"command": f"git add -A && git commit -m {message} && git push"})
+    made.save(library.home)
+    library.session("other", ("Talk of a budget", "Much jitter, and a retry of the budget"))
+    assert library.names("teach the budget jitter of retries")[0] == made.session_id
+
+
+def test_turns_are_a_flat_list_if_asked_for(library: Library) -> None:
+    said = [(f"Question {number} about the harbour", "Ships") for number in range(4)]
+    long = library.session("long", *said)
+    other = library.session("other", ("The harbour gate", "Closed"), day="2026-05-02")
+    found = library.search("harbour", "--turns")
+    assert len(found) == 5
+    assert sorted((hit["session_id"], hit["turn"]) for hit in found) == sorted(
+        [*((long.session_id, turn) for turn in (1, 2, 3, 4)), (other.session_id, 1)]
+    )
+    assert all(len(hit["passages"]) == 1 for hit in found)
+    newest = library.search("harbour", "--turns", "--sort", "time")
+    assert newest[0]["session_id"] == other.session_id
+    assert len(library.search("harbour", "--turns", "--limit", "2")) == 2
+
+
+def test_notes_of_a_session_are_found_with_it(library: Library) -> None:
+    cause = "The upload failed because the proxy drops the pelican header."
+    library.session("cause", ("Why does it fail?", cause))
+    [hit] = library.search("pelican header")
+    [note] = hit["notes"]
+    assert note["title"].startswith("The upload failed because")
+    assert library.search("fail zebra mountain")[0]["notes"] == []
+    shown = library.cli("search", "pelican", "header")
+    assert f"note {note['id'][:8]}" in shown.out

@@ -15,8 +15,10 @@ from tests.transcripts import Transcript
 from whyfor.config import Settings
 from whyfor.demo.places import Demo
 from whyfor.model.wire.commits import wire_commit
+from whyfor.model.wire.memory import wire_memory_note
 from whyfor.service.ingest import ingest
 from whyfor.service.log import LogFilter, log
+from whyfor.service.memory import MemoryQuery, notes, preview
 
 
 def _pages(server: Served, path: str, limit: int) -> list[list[Any]]:
@@ -356,3 +358,46 @@ def test_reading_writes_nothing(server: Served, demo: Demo, project: str) -> Non
     for path in ("/", "/timeline", "/search?q=tide", "/insights"):
         assert server.get(path).status == 200
     assert state() == before
+
+
+# -- memory --------------------------------------------------------------------------------------
+
+
+def _project(server: Served) -> str:
+    return str(server.get("/api/v1/projects").json["items"][0]["identity"])
+
+
+def test_notes_are_those_of_the_command_page_by_page(server: Served, shown: Settings) -> None:
+    (whole,) = _pages(server, "notes", 200)
+    found = [wire_memory_note(note) for note in notes(shown, MemoryQuery(), 0)]
+    assert [each["id"] for each in whole] == [note.id for note in found]
+    assert [set(each) for each in whole] == [set(note.__struct_fields__) for note in found]
+    assert len(whole) > 3
+    assert _pages(server, "notes", 1) == [[note] for note in whole]
+    kind = whole[0]["type"]
+    (some,) = _pages(server, f"notes?type={kind}&project={quote(_project(server), safe='')}", 200)
+    assert some == [note for note in whole if note["type"] == kind]
+    (verified,) = _pages(server, "notes?state=verified", 200)
+    assert verified and all(note["state"] == "verified" for note in verified)
+    for wrong in ("type=fact", "state=sure", "q=x&limit=0", "agent=nobody", "after=x", "kind=rule"):
+        assert server.get(f"/api/v1/notes?{wrong}").status == 400, wrong
+
+
+def test_a_note_is_told_with_the_summary_of_its_session(server: Served) -> None:
+    first = server.get("/api/v1/notes").json["items"][0]
+    detail = server.get(f"/api/v1/notes/{first['id'][:8]}").json
+    assert detail["note"]["id"] == first["id"]
+    assert detail["session_summary"]["request"]
+    assert server.get("/api/v1/notes/ffffffffff").status == 404
+
+
+def test_the_block_is_what_the_command_prints(server: Served, shown: Settings, demo: Demo) -> None:
+    path = f"/api/v1/memory?project={quote(_project(server), safe='')}"
+    block = server.get(path).json
+    assert block["text"] == preview(shown, demo.repository).text
+    assert (
+        server.get(f"{path}&tokens=300").json["text"] == preview(shown, demo.repository, 300).text
+    )
+    assert len(block["lines"]) == block["text"].count("\n- ")
+    assert server.get("/api/v1/memory?project=nowhere").status == 404
+    assert server.get(f"{path}&tokens=1").status == 400

@@ -370,3 +370,18 @@ def test_a_folder_above_that_everybody_may_write_to_is_named_unless_it_is_sticky
         assert warnings(cli("doctor", "--json")) == []
     finally:
         tmp_path.chmod(0o700)
+
+
+def test_the_server_for_agents_is_started_and_a_tool_is_called(cli: Cli) -> None:
+    found = cli("doctor", "--json").json
+    assert found["mcp"]["called"] == "timeline"
+    assert {"recall", "timeline", "get"} <= set(found["mcp"]["tools"])
+    assert "timeline was called and answered" in cli("doctor").out
+
+
+def test_a_server_for_agents_that_does_not_answer_is_named(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    problems = cli("doctor", "--json").json["problems"]
+    assert ["whyfor mcp" in problem["what"] for problem in problems].count(True) == 1

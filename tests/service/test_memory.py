@@ -44,14 +44,14 @@ def listed(cli: Cli, *options: str) -> list[dict[str, object]]:
 
 def test_an_ingest_remembers_what_was_found_fixed_and_told(session: Transcript, cli: Cli) -> None:
     by_type = {note["type"]: note for note in listed(cli)}
-    assert set(by_type) == {"discovery", "bugfix", "rule"}
+    assert set(by_type) == {"discovery", "bugfix", "rule", "command"}
     assert by_type["discovery"]["narrative"] == FOUND
     assert by_type["bugfix"]["state"] == "verified"
     assert by_type["bugfix"]["files_written"] == ["/code/shop/basket.py"]
     assert by_type["rule"]["title"] == "Never touch the prices table."
     assert {note["session_id"] for note in by_type.values()} == {session.session_id}
     assert [note["type"] for note in listed(cli, "--type", "rule")] == ["rule"]
-    assert len(listed(cli, "--file", "basket.py")) == len(by_type)
+    assert len(listed(cli, "--file", "basket.py")) == len(by_type) - 1  # a command is of no file
     assert listed(cli, "--file", "other.py") == []
 
 
@@ -154,3 +154,36 @@ def test_a_preview_where_nothing_was_recorded_says_so(
     assert "no session is known in" in said.err
     monkeypatch.chdir(repo.parent)
     assert "is not in a git repository" in cli("memory", "preview").err
+
+
+def test_an_agent_gets_notes_without_secrets(
+    home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Transcript("may")
+    made.prompt("Why do payments fail?")
+    made.say(f"Payments fail because the gateway rejects the key {SECRET} at once.")
+    made.save(home)
+    assert cli("ingest").code == 0
+    (note,) = listed(cli)
+    assert SECRET in str(note["narrative"])  # it is the person's own
+    monkeypatch.setenv("CLAUDECODE", "1")
+    for arguments in (("memory", "--json"), ("memory",), ("memory", "show", str(note["id"]))):
+        shown = cli(*arguments)
+        assert shown.code == 0
+        assert SECRET not in shown.out
+        assert "REDACTED" in shown.out
+
+
+def test_a_preview_says_why_each_line_is_in_it(home: Path, cli: Cli, repo: Path) -> None:
+    made = Transcript("may", cwd=str(repo))
+    made.prompt("Make the checkout faster. Use pnpm, not npm.")
+    made.say(FOUND)
+    made.save(home)
+    git(repo, "commit", "-qm", "Begin", "--allow-empty")
+    assert cli("ingest").code == 0
+    block = json.loads(cli("memory", "preview", "--json").out)
+    shown = cli("memory", "preview")
+    assert block["text"] in shown.out
+    assert block["lines"]
+    for line in block["lines"]:
+        assert f"  {line['section']}: {line['source'][:24]}: {line['why']}" in shown.err

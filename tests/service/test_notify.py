@@ -146,6 +146,28 @@ def test_a_notice_waits_for_the_record_and_then_says_what_was_said(
     assert notice["project"] == "garden"
 
 
+def test_a_notice_waits_for_the_closing_words_of_the_turn(
+    told: Told, home: Path, cli: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the turn before ended with, or a command in the middle, is not what it says now."""
+    monkeypatch.setattr(notifying, "RECORDED", 30.0)
+    talk = Transcript("s1", cwd="/code/garden")
+    talk.prompt("Plant a fern")
+    talk.say("The fern stands.")
+    talk.prompt("Water it")
+    talk.save(home)
+    assert cli("ingest").code == 0
+    stale = Summary("waiting", "The fern stands", "Water it")
+    told.stand(fresh(talk.session_id, "running"))
+    ended = standing(talk.session_id, "waiting", status={"since": now()})
+    told.stand(msgspec.structs.replace(ended, summary=stale))
+    talk.say("It drips.")
+    talk.save(home)
+    assert cli("ingest").code == 0
+    (notice,) = told.count(1)
+    assert notice["text"] == "It drips; The fern stands"
+
+
 def test_a_notice_does_not_wait_for_ever_and_never_says_nothing_yet(
     told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whyfor.model.events import SEQ_BITS, Event, Touch
-from whyfor.model.findings import TITLE_AGENT, Bucket
+from whyfor.model.findings import Bucket
+from whyfor.model.titles import TITLE_AGENT
 from whyfor.store.sqlite.connection import connect, fetch, transaction
 from whyfor.store.sqlite.search_index import (
     CALL,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -15,8 +16,9 @@ import pytest
 from tests.store.downgrade import downgrade
 from whyfor.model.errors import Busy, CorruptStore, NewerStore, NotFound, StoreError, StoreFault
 from whyfor.model.events import Event, Usage
-from whyfor.model.findings import TITLE_AGENT, Bucket
+from whyfor.model.findings import Bucket
 from whyfor.model.query import Atom, Filters, PassageQuery, Query
+from whyfor.model.titles import TITLE_AGENT
 from whyfor.store.sqlite import connection as sqlite
 from whyfor.store.sqlite import schema
 from whyfor.store.sqlite.connection import connect, fetch, first_row, transaction
@@ -278,6 +280,25 @@ def test_the_search_index_of_an_older_database_is_made_anew(path: Path) -> None:
     store.close()
 
 
+def test_somebody_at_a_terminal_is_told_that_an_index_is_made(path: Path) -> None:
+    opening = (
+        "import pathlib, sys; from whyfor.store.sqlite.connection import connect; "
+        "connect(pathlib.Path(sys.argv[1])).close()"
+    )
+    for terminal, told in ((True, 1), (False, 0)):
+        db = connect(path)
+        downgrade(db, 14)
+        db.close()
+        ours, theirs = os.openpty()
+        stderr = theirs if terminal else subprocess.PIPE
+        done = subprocess.run([sys.executable, "-c", opening, str(path)], stderr=stderr, check=True)
+        os.write(theirs, b"end\n")
+        said = os.read(ours, 4096) + (done.stderr or b"")
+        os.close(ours)
+        os.close(theirs)
+        assert said.count(b"This happens once.") == told
+
+
 def test_a_step_that_fails_leaves_the_database_as_it_was(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -425,4 +446,22 @@ def test_copies_stored_before_they_were_known_as_such_are_looked_at_once(path: P
             writer.finish()
     again = store.sessions.find("again")
     assert (again.copy_of, again.own_from, again.prompts) == ("claude:one", 3, 1)
+    store.close()
+
+
+def test_titles_of_an_older_database_are_made_anew(path: Path) -> None:
+    bucket = Bucket("a")
+    for number, text in enumerate(("hi", "Mend the gate")):
+        bucket.events.append(Event("user.prompt", number, number, "user", text))
+    store = SqliteStore(path)
+    with store.transaction():
+        writer = store.capture.writer()
+        writer.apply("claude", bucket, 1, mutable=False)
+        writer.finish()
+    downgrade(store.db, 19)
+    store.db.execute("UPDATE sessions SET title='hi', title_rank=0")
+    store.close()
+    store = SqliteStore(path)
+    found = store.sessions.find("a")
+    assert (found.title, found.title_source) == ("Mend the gate", "request")
     store.close()

@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whyfor.model.events import Event, StoredEvent, Touch, Usage
-from whyfor.model.findings import TITLE_AGENT, TITLE_PERSON, Bucket
+from whyfor.model.findings import Bucket
 from whyfor.model.query import Atom, Filters, Query
 from whyfor.model.sessions import Session, Tokens
 from whyfor.model.sources import Source, UnparsedRecord
+from whyfor.model.titles import TITLE_AGENT, TITLE_PERSON
 from whyfor.store.journal import SegmentEntry
 from whyfor.store.sqlite.capture import SqliteCapture
 from whyfor.store.sqlite.connection import connect, fetch, transaction

@@ -6,24 +6,25 @@ from __future__ import annotations
 import pytest
 
 from whyfor.story.links.activity import WrittenEdit
-from whyfor.story.links.attribution import LineAuthor, attribute, traced
-from whyfor.story.links.line_keys import keys
+from whyfor.story.links.attribution import FileWrite, LineAuthor, attribute, traced
+from whyfor.story.links.line_keys import LineKeys, keys
 
 PATH = "/code/shop/a.py"
 
 
-def _wrote(at: int, added: str = "", removed: str = "", kind: str = "edit") -> WrittenEdit:
-    return WrittenEdit(at, at, None, PATH, keys(added.split("\n")), keys(removed.split("\n")), kind)
+def _wrote(at: int, added: str = "", removed: str = "", kind: str = "edit") -> FileWrite:
+    came, went = keys(added.split("\n")), keys(removed.split("\n"))
+    return FileWrite.of(WrittenEdit(at, at, None, PATH, came, went, kind))
 
 
-def _who(lines: str, *writes: tuple[int, WrittenEdit]) -> list[int | None]:
-    (found,) = attribute([lines.split("\n")], writes)
+def _who(lines: str, *writes: tuple[int, FileWrite]) -> list[int | None]:
+    (found,) = attribute([LineKeys.of(lines.split("\n"))], writes)
     return [pen.session if pen else None for pen in found]
 
 
 def test_who_wrote_a_line_last_has_it() -> None:
     line = "total = compute(order)"
-    (found,) = attribute([[line]], [(0, _wrote(1, line)), (1, _wrote(5, line))])
+    (found,) = attribute([LineKeys.of([line])], [(0, _wrote(1, line)), (1, _wrote(5, line))])
     assert found == [LineAuthor(1, 5, 5)]
 
 

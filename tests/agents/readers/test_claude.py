@@ -23,9 +23,10 @@ from whyfor.agents.base import SourceShape
 from whyfor.agents.claude import AGENT
 from whyfor.agents.claude.places import subagent_id
 from whyfor.model.events import Event
-from whyfor.model.findings import TITLE_AGENT, TITLE_PERSON, Record, Sink
+from whyfor.model.findings import Record, Sink
 from whyfor.model.reports import Conversation
 from whyfor.model.sources import UnparsedRecord
+from whyfor.model.titles import TITLE_AGENT, TITLE_PERSON
 from whyfor.store.sqlite.connection import connect
 from whyfor.store.sqlite.write import EventWriter
 from whyfor.story.session_lookup import load_conversation

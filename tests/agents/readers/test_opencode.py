@@ -21,6 +21,7 @@ from whyfor.agents.opencode.database import Database
 from whyfor.model.events import Event
 from whyfor.model.findings import Record, Sink
 from whyfor.model.ids import fold
+from whyfor.model.titles import TITLE_AGENT
 
 T0 = 1777629600000
 TIMES = "time_created integer, time_updated integer"
@@ -577,7 +578,7 @@ def test_a_whole_session(writer: Writer) -> None:
         "cwd": "/work",
         "version": "1.2.3",
         "title": "A title",
-        "title_rank": 2,
+        "title_rank": TITLE_AGENT,
     }
     assert sink.unknown == {}
 

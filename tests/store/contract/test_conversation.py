@@ -42,10 +42,10 @@ def test_events_are_read_whole_in_order_and_in_parts(store: Store, talk: int) ->
 
 def test_where_events_are_and_when_is_known_without_their_words(store: Store, talk: int) -> None:
     conversation = store.conversation
-    assert [(head.seq, head.failed) for head in conversation.heads(talk)][5:] == [
-        (6, 0),
-        (7, 1),
-        (8, 0),
+    assert [(head.seq, head.failure) for head in conversation.heads(talk)][5:] == [
+        (6, None),
+        (7, "one\ntwo"),
+        (8, None),
     ]
     moments = list(conversation.moments(talk))
     assert [(m.seq, m.turn, m.kind, m.actor) for m in moments][:2] == [
@@ -154,3 +154,4 @@ def test_when_something_was_done_is_told_piece_by_piece(store: Store, talk: int)
         (NOW + 5000, NOW + 8000),
     ]
     assert store.conversation.active_times(talk, NOW + 1000) == [(NOW + 1000, NOW + 4000)]
+    assert store.conversation.active_times(talk, NOW * 2, 5) == [(NOW + 5000, NOW + 8000)]

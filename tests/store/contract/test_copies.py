@@ -14,7 +14,7 @@ from whyfor.model.findings import Bucket
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
 from whyfor.store.protocol import Store
-from whyfor.story.threads import SessionThreads, thread_of
+from whyfor.story.threads import SessionThreads
 
 
 class Talk:
@@ -215,26 +215,15 @@ def test_a_thread_tells_its_original_and_how_often_it_was_copied(talk: Talk) -> 
     talk.read("copy", [1, 2], copied=2, forked_from="one", restored_from="claude:one")
     talk.read("other", [6])
     names = ["one", "again", "more", "fork", "copy"]
+    threads = SessionThreads(talk.store)
     for name in names:
-        thread = thread_of(talk.store, f"claude:{name}")
+        thread = threads.thread_of(f"claude:{name}")
         assert thread.original == "claude:one"
         assert sorted(thread.names) == sorted(f"claude:{each}" for each in names)
-        assert thread.counts == {"resumed": 2, "forked": 1, "restored": 1}
         assert thread.words == "resumed twice, forked once, restored once"
         assert [copy.name for copy in thread.copies if copy.unopened] == ["claude:copy"]
-    alone = thread_of(talk.store, "claude:other")
+    alone = threads.thread_of("claude:other")
     assert (alone.names, alone.words) == (["claude:other"], "")
-
-
-def test_sessions_fold_by_thread_in_the_order_they_are_given(talk: Talk) -> None:
-    talk.read("one", [1])
-    talk.read("other", [6])
-    talk.read("again", [1, 2])
-    threads = SessionThreads(talk.store)
-    assert threads.fold(["claude:again", "claude:other", "claude:one"]) == {
-        "claude:one": ["claude:again", "claude:one"],
-        "claude:other": ["claude:other"],
-    }
 
 
 def test_two_sessions_that_say_they_come_from_each_other_are_one_thread(talk: Talk) -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.store.contract.build import NOW, SHOP, Build, checkpoint, part
 from whyfor.model.events import SEQ_BITS, Touch, Usage
 from whyfor.model.listing import LIST_SORTS, ListedSession, ListFilter, RowKey
+from whyfor.model.titles import TITLE_AGENT
 from whyfor.store.protocol import Store
 
 MINUTE = 60_000
@@ -181,12 +182,17 @@ def test_what_came_of_a_session_is_commits_or_files_or_nothing(store: Store, bui
     number = store.sessions.find("nothing").id
     assert found(store, ListFilter(outcome="open", open_sessions=(number,))) == ["nothing"]
     assert found(store, ListFilter(file="changed.py")) == ["changed"]
-    assert found(store, ListFilter(file="c_anged")) == []
+    assert found(store, ListFilter(file="hanged.py")) == []
 
 
 def test_a_row_fits_every_filter_at_once(store: Store, build: Build) -> None:
     project = build.project(SHOP, "/shop", "/shop/web")
-    one = {"cwd": "/shop/web", "branch": "main", "title": "Mend the till", "title_rank": 2}
+    one = {
+        "cwd": "/shop/web",
+        "branch": "main",
+        "title": "Mend the till",
+        "title_rank": TITLE_AGENT,
+    }
     build.session("a", build.event("user.prompt", "the harbour is shut", at=NOW), facts=one)
     build.session("b", build.event("user.prompt", "go", at=NOW + 10), agent="codex")
     listing = store.listing

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.store.contract.build import NOW, SHOP, Build
+from tests.store.contract.build import NOW, SHOP, Build, checkpoint, part
 from whyfor.model.errors import Ambiguous, NotFound
 from whyfor.model.events import Touch
 from whyfor.model.memory import (
     CommandCount,
     MemoryFilter,
+    ModelCall,
+    NoteCounts,
+    NotePlace,
+    NoteStatement,
     Observation,
     Quote,
+    SearchCard,
     SessionMemory,
     SessionSummary,
     StoredObservation,
@@ -19,12 +26,13 @@ from whyfor.model.memory import (
     WaitingSession,
 )
 from whyfor.model.query import Filters
+from whyfor.model.titles import TITLE_AGENT
 from whyfor.store.protocol import Store
 
 SUMMARY = SessionSummary(request=(Quote(1, 0, 6, "Fix it"),), investigated=("/shop/a.py",))
 
 
-def note(key: str, at: int = NOW, **more: object) -> Observation:
+def note(key: str, at: int | None = NOW, **more: object) -> Observation:
     given = {"type": "discovery", "state": "stated", "title": key, "turn": 1, **more}
     return Observation(key=key, at=at, **given)  # type: ignore[arg-type]
 
@@ -134,3 +142,223 @@ def test_what_is_forgotten_is_not_remembered(store: Store, build: Build) -> None
     assert store.memory.observations(MemoryFilter(file="/shop/a.py"), None) == []
     assert store.memory.summary(session) is None
     assert [each.number for each in store.memory.waiting(1)] == [session]
+
+
+def said(key: str, action: str, at: int = NOW, **more: Any) -> NoteStatement:
+    given = {"key": key, "at": at, "by": "person", "action": action, **more}
+    return NoteStatement(**given)
+
+
+def test_what_is_said_of_a_note_is_kept_and_changes_it(store: Store, build: Build) -> None:
+    session = build.session("a", build.event("user.prompt", "x"))
+    remember(store, session, note("a1"))
+    whose: Any = {"agent": "claude", "session_id": "a"}
+    told = [
+        said("a1", "pin", **whose),
+        said("a1", "write", NOW + 1, text="It is so.", type="rule", **whose),
+    ]
+    with store.transaction():
+        for statement in (*told, told[0]):  # the same twice changes nothing
+            store.memory.state(statement)
+    found = store.memory.observation("a1")
+    assert (found.observation.title, found.observation.type) == ("It is so.", "rule")
+    assert (found.observation.pinned, found.session_id) == (True, "a")
+    assert store.memory.said("a1") == store.memory.all_said() == told
+    remember(store, session, note("a1"))
+    assert store.memory.observation("a1") == found
+    remember(store, session)  # the rules see it no more: what a person wrote stays
+    assert store.memory.observation("a1").observation.title == "It is so."
+    with store.transaction():
+        store.memory.keep_said(told[:1])
+    assert store.memory.said("a1") == told[:1]
+    with pytest.raises(NotFound):
+        store.memory.observation("a1")
+
+
+def test_a_note_without_a_session_says_where_it_belongs(store: Store, build: Build) -> None:
+    shop = build.project(SHOP)
+    more: Any = {"project": SHOP.identity, "branch": "main", "files": ("lib/a.py",)}
+    with store.transaction():
+        store.memory.state(said("b1", "write", text="Keep it.", **more))
+        store.memory.state(said("b2", "write", NOW + 1, text="Not so.", replaces="b1", **more))
+    wanted = MemoryFilter(Filters(projects=(shop,), branch="main"), file="a.py")
+    assert keys(store.memory.observations(wanted, None)) == ["b2", "b1"]
+    assert store.memory.observation("b1").superseded_by == "b2"
+    with store.transaction():
+        store.memory.state(said("b2", "forget", NOW + 2))
+    assert keys(store.memory.observations(MemoryFilter(), None)) == ["b1"]
+    assert store.memory.observation("b1").superseded_by is None
+
+
+def test_shown_ids_fit_one_note_only(store: Store, build: Build) -> None:
+    session = build.session("a", build.event("user.prompt", "x"))
+    remember(store, session, note("abcdefgh1x"), note("abcdefgh2x"), note("b" * 16))
+    assert store.memory.short_keys(["abcdefgh1x", "b" * 16]) == {
+        "abcdefgh1x": "abcdefgh1",
+        "b" * 16: "b" * 8,
+    }
+
+
+def test_a_session_that_a_model_was_asked_about_is_not_asked_about_again(
+    store: Store, build: Build
+) -> None:
+    number = build.session("a", build.event("user.prompt", "x"))
+    (ended,) = (each.ended_at for each in store.sessions.by_number([number]).values())
+    assert ended is not None
+    found = store.memory.unasked(ended, ended, 5)
+    assert [(each.number, each.agent, each.session_id) for each in found] == [
+        (number, "claude", "a")
+    ]
+    assert store.memory.unasked(ended + 1, ended + 2, 5) == []
+    call = ModelCall("small-1", 900, 70, 0.5, kept=1, rejected=0, outcome="ok")
+    whose: Any = {"agent": "claude", "session_id": "a", "call": call}
+    with store.transaction():
+        store.memory.state(said("m1", "asked", **whose))
+    assert store.memory.unasked(ended, ended, 5) == []
+    assert store.memory.model_calls(NOW) == [call]
+    assert store.memory.model_calls(NOW + 1) == []
+    assert store.memory.observations(MemoryFilter(), None) == []
+
+
+def test_notes_are_read_page_by_page_each_once(store: Store, build: Build) -> None:
+    session = build.session("a", build.event("user.prompt", "x"))
+    undated = [note(f"u{number}", at=None) for number in range(2)]
+    alike = [note(f"s{number}") for number in range(3)]
+    remember(store, session, *undated, *alike, note("n1", NOW + 1))
+    found: list[StoredObservation] = []
+    place: NotePlace | None = None
+    while page := store.memory.note_page(MemoryFilter(), 2, place):
+        found += page
+        last = page[-1].observation
+        place = NotePlace(-1 if last.at is None else last.at, last.key)
+    assert keys(found) == ["n1", "s0", "s1", "s2", "u0", "u1"]
+
+
+def test_notes_are_found_by_words_sessions_and_whole_paths(store: Store, build: Build) -> None:
+    one = build.session("a", build.event("user.prompt", "x"))
+    two = build.session("b", build.event("user.prompt", "y"))
+    remember(
+        store,
+        one,
+        note("a1", title="Use pnpm", files_written=("/shop/a.py",)),
+        note("a2", narrative="50% of it"),
+    )
+    remember(store, two, note("b1", facts=("pytest failed",), files_read=("/shop/lib/a.py",)))
+
+    def found(**wanted: object) -> list[str]:
+        return keys(store.memory.note_page(MemoryFilter(**wanted), 10, None))  # type: ignore[arg-type]
+
+    assert found(words=("PNPM", "use")) == ["a1"]
+    assert found(words=("50%",)) == ["a2"]
+    assert found(words=("5_%",)) == []
+    assert found(words=("failed",)) == ["b1"]
+    assert found(words=("narrative",)) == []
+    assert found(numbers=(two,)) == ["b1"]
+    assert found(numbers=()) == []
+    assert found(paths=("/shop/a.py", "/shop/b.py")) == ["a1"]
+    assert found(paths=()) == []
+
+
+def test_notes_are_counted_with_those_that_still_hold(store: Store, build: Build) -> None:
+    build.project(SHOP)
+    session = build.session("a", build.event("user.prompt", "x"), facts={"cwd": "/shop"})
+    other = build.session("b", build.event("user.prompt", "y"))
+    remember(store, session, note("a1"), note("a2"), note("a3", NOW + 3))
+    remember(store, other, note("b1"))
+    with store.transaction():
+        store.memory.state(said("a1", "wrong", agent="claude", session_id="a"))
+        new = said("new", "write", text="Better", replaces="a2", project=SHOP.identity)
+        store.memory.state(new)
+    assert store.memory.count(MemoryFilter()) == NoteCounts(notes=5, sessions=2, current=3)
+    held = store.memory.note_page(MemoryFilter(current=True), 10, None)
+    assert set(keys(held)) == {"a1", "a3", "b1", "new"}
+    refuted = MemoryFilter(states=("refuted",))
+    assert store.memory.count(refuted) == NoteCounts(notes=1, sessions=1, current=0)
+    (shop,) = store.memory.projects()
+    assert (shop.identity, shop.notes) == (SHOP.identity, 4)
+
+
+def card(store: Store, session: int, card: SearchCard, name: str = "a") -> None:
+    last = store.sessions.last_seqs([session])[session]
+    memory = SessionMemory(SUMMARY, (), (), card)
+    with store.transaction():
+        store.memory.save(WaitingSession(session, "claude", name, 1, last), memory, 1)
+
+
+def carded(store: Store, *asked: str, every: bool = False, **where: Any) -> list[int]:
+    found = store.search.cards(asked, Filters(**where), 9, every=every)
+    return [each.session for each in found]
+
+
+def test_a_card_finds_its_session_by_any_form_of_its_words(store: Store, build: Build) -> None:
+    asked = build.event("user.prompt", "Mend it")
+    gate = build.session("a", asked, more=[Touch(asked.key, "/x/parseQuery.py", "write")])
+    wall = build.session("b", build.event("user.prompt", "Paint it"))
+    card(store, gate, SearchCard(prompts="encrypting the gate", commits="Add north_gate"))
+    card(store, wall, SearchCard(closing="the wall is painted", learned="paint dries"), "b")
+    assert carded(store, "encryption") == [gate]
+    assert carded(store, "north") == carded(store, "query") == [gate]
+    assert carded(store, "paint", "gate") == [wall, gate]
+    assert carded(store, "paint", "gate", every=True) == []
+    assert carded(store, "gate", agent="codex") == []
+    assert carded(store, "gate", fields=("prompts",)) == []
+    assert carded(store, "", "…") == []
+    with store.transaction():
+        store.memory.delete(gate)
+    assert carded(store, "gate") == []
+
+
+def test_a_card_follows_titles_and_commits(store: Store, build: Build) -> None:
+    number = build.project()
+    session = build.session("a", build.event("user.prompt", "Mend it"), facts={"cwd": "/shop"})
+    card(store, session, SearchCard())
+    assert store.memory.waiting(1) == []
+    with store.transaction():
+        store.checkpoints.save(number, checkpoint("c1", part("a", 1, 1), subject="Oil the hinge"))
+    assert [each.number for each in store.memory.waiting(1)] == [session]
+    card(store, session, SearchCard())
+    assert carded(store, "hinges") == [session]
+    with store.transaction():
+        store.checkpoints.remove("c1")
+    assert carded(store, "hinges") == []
+    assert [each.number for each in store.memory.waiting(1)] == [session]
+    card(store, session, SearchCard())
+    build.session("a", facts={"title": "The pelican", "title_rank": TITLE_AGENT})
+    assert [each.number for each in store.memory.waiting(1)] == [session]
+    card(store, session, SearchCard())
+    assert carded(store, "pelicans") == [session]
+
+
+def test_the_last_session_that_used_a_file_or_a_command_is_known(
+    store: Store, build: Build
+) -> None:
+    shop = build.project(SHOP)
+    numbers = []
+    for name, at in (("a", NOW), ("b", NOW + 5_000)):
+        read = build.event("tool.call", name="Read", at=at)
+        more = [Touch(read.key, f"/shop/src/{name}.py", "read")]
+        numbers.append(build.session(name, read, facts={"cwd": "/shop"}, more=more))
+    remember(store, numbers[0])
+    first, last = numbers
+    assert store.memory.last_user("file", "src/", [shop]) == last
+    assert store.memory.last_user("file", "src/a.py", [shop]) == first
+    assert store.memory.last_user("file", "./", [shop]) == last
+    assert store.memory.last_user("file", "rc/", [shop]) is None
+    assert store.memory.last_user("run", "pytest", [shop]) == first
+    assert store.memory.last_user("run", "pytest", []) is None
+    assert store.memory.touched(last) == {"/shop/src/b.py"}
+
+
+def test_what_a_session_asked_whyfor_is_known(store: Store, build: Build) -> None:
+    asked = build.event("tool.call", "1f3a5b7c", name="mcp__whyfor__get")
+    shell = build.event("tool.call", "whyfor memory show 1f3a", name="Bash")
+    other = build.event("tool.call", "ls", name="Bash")
+    number = build.session("a", asked, shell, other)
+    assert store.memory.questions(number) == ["1f3a5b7c", "whyfor memory show 1f3a"]
+
+
+def test_what_the_tools_of_a_session_printed_is_known(store: Store, build: Build) -> None:
+    call = build.event("tool.call", "ls", name="Bash")
+    result = build.event("tool.result", "a.py b.py", actor="tool")
+    number = build.session("a", call, result, build.event("assistant.message", "Two files."))
+    assert store.memory.printed(number) == ["a.py b.py"]

@@ -6,10 +6,12 @@ import pytest
 
 from tests.store.contract.build import NOW, SHOP, Build, checkpoint, part
 from whyfor.model.errors import Ambiguous, NotFound
-from whyfor.model.events import Touch, Usage
+from whyfor.model.events import Touch
+from whyfor.model.listing import ListFilter
 from whyfor.model.query import Filters
 from whyfor.model.sessions import NamedSession, SessionFile, SessionPlace
 from whyfor.model.signals import Signal
+from whyfor.model.titles import TITLE_AGENT
 from whyfor.store.protocol import Store
 
 SESSIONS = (
@@ -214,7 +216,7 @@ def test_a_project_knows_when_it_began_and_who_worked_lately(store: Store, build
 
 
 def test_where_a_session_began_and_what_it_was_read_from(store: Store, build: Build) -> None:
-    facts = {"cwd": "/shop", "version": "1.2", "title": "Mend it", "title_rank": 2}
+    facts = {"cwd": "/shop", "version": "1.2", "title": "Mend it", "title_rank": TITLE_AGENT}
     number = build.session("a", build.event("user.prompt", "go", at=NOW), facts=facts)
     build.session("child", parent="a")
     build.source("/logs/a.jsonl", "a", size=7)
@@ -247,28 +249,6 @@ def test_the_short_id_of_a_session_that_is_not_kept_is_a_beginning_of_it(crowd: 
 
 
 @pytest.mark.parametrize(
-    ("sort", "expected"),
-    [
-        ("last", ["long", "late", "early"]),
-        ("started", ["late", "long", "early"]),
-        ("tokens", ["early", "long", "late"]),
-    ],
-)
-def test_sessions_are_sorted_by_last_activity_beginning_or_tokens(
-    sort: str, expected: list[str], store: Store, build: Build
-) -> None:
-    def usage(number: int) -> Usage:
-        return Usage(next(build.keys), NOW, "m", input=number, output=1)
-
-    first, last = (build.event("user.prompt", "go", at=NOW + at) for at in (10, 99))
-    build.session("long", first, last, more=[usage(20)])
-    build.session("late", build.event("user.prompt", "go", at=NOW + 50))
-    build.session("early", build.event("user.prompt", "go", at=NOW), more=[usage(90)])
-    found = store.sessions.matching(Filters(), limit=None, subagents=False, sort=sort)
-    assert [session.session_id for session in found] == expected
-
-
-@pytest.mark.parametrize(
     ("file", "expected"),
     [
         ("login.py", {"one", "windows"}),
@@ -296,3 +276,5 @@ def test_sessions_are_found_by_a_file_that_they_or_their_subagents_wrote(
     build.session("windows", other, more=[Touch(other.key, path, "write")])
     found = store.sessions.matching(Filters(file=file), limit=None, subagents=False)
     assert {session.session_id for session in found} == expected
+    rows = store.listing.page(ListFilter(file=file), "last", None)
+    assert {row.session_id for _, row in rows} == expected

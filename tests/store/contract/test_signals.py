@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from tests.store.contract.build import NOW, SHOP, Build, checkpoint
 from whyfor.model.checkpoints import SeenCommit
+from whyfor.model.memory import Injection
 from whyfor.model.signals import CommitSignal, Signal
 from whyfor.store.protocol import Store
 
@@ -86,3 +89,13 @@ def test_what_agents_hooks_saw_made_and_git_rewrote(store: Store, build: Build) 
     ]
     assert store.signals.agent_commits(NOW + 1) == []
     assert store.signals.rewrites() == [("a", "b"), ("b", "c")]
+
+
+def test_what_a_session_was_told_is_among_its_signals(store: Store, build: Build) -> None:
+    told = {"part": "start", "block": "b1", "tokens": 90, "sources": ["n1"], "files": ["a.py"]}
+    start = msgspec.structs.replace(STOP, event="SessionStart", data={"memory": told})
+    build.signals(STOP, start, ENDED)
+    assert store.signals.injections("claude", "a") == [
+        Injection(start.at, "start", "b1", 90, ("n1",), ("a.py",))
+    ]
+    assert store.signals.injections("claude", "b") == []

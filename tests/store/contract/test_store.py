@@ -82,6 +82,7 @@ def test_what_another_has_written_shows_in_the_version(backend: str, tmp_path: P
 
 def test_a_sound_store_has_no_complaint_and_stays_in_its_place(store: Store) -> None:
     assert store.check() == []
+    assert store.check(quick=True) == []
     assert store.in_place()
     store.close()
     store.close()

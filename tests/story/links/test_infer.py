@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tests.story.links.histories import MINUTE, START, History, Session, body, change, sha
@@ -566,7 +567,7 @@ def test_a_call_that_a_fork_copied_belongs_to_the_session_that_ended_first() -> 
 # -- only some of the history --------------------------------------------------------------------
 
 
-def test_judging_one_commit_with_its_ancestors_since_the_horizon_gives_the_same_links() -> None:
+def test_judging_one_commit_with_what_may_have_used_up_its_lines_gives_the_same_links() -> None:
     from whyfor.story.links.infer import Linker
 
     history, agent = History(), Session()
@@ -577,27 +578,45 @@ def test_judging_one_commit_with_its_ancestors_since_the_horizon_gives_the_same_
     history.commit("last", 220, change("src/f0.py", [*body("f18"), *body("f15")]))
     whole = history.told({1: agent})
     linker = Linker({1: agent.acts})
-    for n, commit in enumerate(history.commits):
-        horizon = linker.horizon([commit])
-        known = [
-            c
-            for c in history.commits[: n + 1]
-            if c is commit or (horizon and c.committed_at >= horizon)
-        ]
+    left_out = 0
+    for commit in history.commits:
+        spans = linker.spans([commit])
+        known = []
+        for one in history.commits:
+            held = spans.hold(one.committed_at, [file.path for file in one.files])
+            if one is commit or held:
+                known.append(one)
+            else:
+                left_out += 1
+                known.append(msgspec.structs.replace(one, files=(), patch_id=None))
         links, _ = linker.link(known, todo={commit.sha})
         assert {
             link.session: link.evidence for link in links if link.evidence != "nearby"
         } == whole[commit.sha]
     assert whole[sha("last")] == {}
-    assert linker.horizon([history.commits[4]]) == START + 40 * MINUTE
+    assert left_out > len(history.commits) ** 2 / 2, "other files"
 
 
-def test_the_horizon_of_commits_nobody_wrote_is_none() -> None:
+def test_nothing_can_have_used_up_what_nobody_wrote() -> None:
     from whyfor.story.links.infer import Linker
 
     history = History()
     history.commit("a", 1, change("src/cart.py", body("cart")))
-    assert Linker({}).horizon(history.commits) is None
+    spans = Linker({}).spans(history.commits)
+    assert not spans.cover(START)
+    assert not spans.hold(START, ["src/cart.py"])
+
+
+def test_a_commit_of_a_file_that_was_moved_since_may_have_used_up_its_lines() -> None:
+    from whyfor.story.links.infer import Linker
+
+    history, agent = History(), Session()
+    agent.wrote(1, "src/cart.py", body("cart"))
+    agent.wrote(3, "src/till.py", kind="moved", old="src/cart.py")
+    history.commit("a", 9, change("src/till.py", body("cart")))
+    spans = Linker({1: agent.acts}).spans(history.commits)
+    assert spans.hold(START + 2 * MINUTE, ["src/cart.py"])
+    assert not spans.hold(START, ["src/cart.py"]), "before it was written"
 
 
 def test_only_what_is_asked_for_is_linked() -> None:

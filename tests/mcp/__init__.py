@@ -1,0 +1,1 @@
+"""The server for agents, as its clients meet it."""

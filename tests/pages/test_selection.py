@@ -1,0 +1,137 @@
+"""Several sessions of the list at once: export and forget."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.transcripts import Transcript
+from whyfor.service.ingest import ingest
+from whyfor.store.open import reading
+
+from .browser import NARROW, Complaints, Site, judge, no_sideways
+from .shop import settings_of
+
+SECRET = "ghp_" + "x7Kq2vR9mT4wZ8nB3cY6" + "hL5jD1sF0gPaQeWu"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Site]:
+    """Three sessions; of one there is a fork."""
+    settings = settings_of(tmp_path)
+    home = tmp_path / "home"
+    for number in range(3):
+        made = Transcript(f"s{number}", day=f"2026-05-0{number + 1}")
+        made.prompt(f"Look at sheet {number}, the key is {SECRET}")
+        made.say("Done.")
+        made.save(home)
+    fork = Transcript("fork", day="2026-05-03")
+    for line in made.lines:
+        origin = {"sessionId": made.session_id, "messageUuid": line["uuid"]}
+        fork.lines.append({**line, "sessionId": fork.session_id, "forkedFrom": origin})
+    fork.prompt("And turn it")
+    fork.say("Turned.")
+    fork.save(home)
+    ingest(settings)
+    with Site(settings) as site:
+        yield site
+
+
+def kept(site: Site) -> int:
+    with reading(site.settings) as library:
+        return len(library.sessions.places())
+
+
+def pick(page: Page, title: str) -> None:
+    row = page.locator(".ses-row", has_text=title)
+    row.hover()
+    row.locator(".ses-pick input").check()
+
+
+def test_what_can_be_done_with_sessions_is_shown_while_some_are_selected(
+    desk: Site, page: Page
+) -> None:
+    desk.open(page, "/sessions")
+    bar = page.locator(".ses-bar")
+    expect(bar).to_be_hidden()
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    expect(bar).to_be_visible()
+    expect(page.locator(".ses-pick input:checked")).to_have_count(1)
+    pick(page, "sheet 0")
+    expect(page.locator(".ses-pick input:checked")).to_have_count(2)
+    page.keyboard.press("Escape")
+    expect(bar).to_be_hidden()
+    expect(page.locator("#peek")).to_be_visible()
+
+
+def test_sessions_are_exported_without_their_secrets(
+    desk: Site, page: Page, tmp_path: Path
+) -> None:
+    desk.open(page, "/sessions")
+    pick(page, "sheet 0")
+    with page.expect_download() as one:
+        page.get_by_role("button", name="Export").click()
+    text = Path(one.value.path()).read_text(encoding="utf-8")
+    assert one.value.suggested_filename.endswith(".md")
+    assert "Look at sheet 0" in text and SECRET not in text
+    pick(page, "sheet 1")
+    with page.expect_download() as both:
+        page.get_by_role("button", name="Export").click()
+    with zipfile.ZipFile(both.value.path()) as archive:
+        texts = [archive.read(name).decode() for name in archive.namelist()]
+    assert len(texts) == 2 and not any(SECRET in text for text in texts)
+
+
+def test_a_row_is_forgotten_with_all_its_parts_after_one_has_agreed(desk: Site, page: Page) -> None:
+    desk.open(page, "/sessions")
+    pick(page, "sheet 2")
+    page.get_by_role("button", name="Forget").click()
+    expect(page.get_by_role("heading", name="Forget this session?")).to_be_visible()
+    expect(page.locator(".dialog")).to_contain_text("forked once, all of it")
+    assert kept(desk) == 4, "nothing goes before one has agreed"
+    page.get_by_role("link", name="Cancel").click()
+    pick(page, "sheet 2")
+    page.get_by_role("button", name="Forget").click()
+    page.get_by_role("button", name="Forget this session").click()
+    expect(page.locator(".ses-done")).to_contain_text("2 sessions are forgotten")
+    expect(page.locator(".ses-row")).to_have_count(2)
+    assert kept(desk) == 2
+
+
+def test_selection_works_without_a_script(desk: Site, plain: Page) -> None:
+    desk.open(plain, "/sessions")
+    for title in ("sheet 0", "sheet 1"):
+        pick(plain, title)
+    plain.get_by_role("button", name="Forget").click()
+    expect(plain.get_by_role("heading", name="Forget 2 sessions?")).to_be_visible()
+    plain.get_by_role("button", name="Forget 2 sessions").click()
+    expect(plain.locator(".ses-row")).to_have_count(1)
+
+
+def test_sessions_that_are_not_there_are_said(
+    desk: Site, page: Page, complaints: Complaints
+) -> None:
+    for path in ("/sessions/forget", "/sessions/export", "/sessions/forget?s=claude:no"):
+        desk.open(page, path)
+        expect(page.locator("h1")).to_be_visible()
+        expect(page.locator(".dialog")).to_have_count(0)
+    complaints.clear()  # that is what was asked for
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_question_is_readable(desk: Site, page: Page, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.set_viewport_size(NARROW)  # type: ignore[arg-type]
+    desk.open(page, "/sessions")
+    page.locator(".ses-pick input").first.check()
+    no_sideways(page)
+    assert judge(page) == []
+    page.get_by_role("button", name="Forget").click()
+    expect(page.locator(".dialog")).to_be_visible()
+    no_sideways(page)
+    assert judge(page) == []
