@@ -38,7 +38,28 @@ def test_the_fields_programs_read_are_the_ones_we_promised(
     for part in found:
         assert sorted(found[part]) == sorted(promised[part])
         for name, shape in found[part].items():
-            assert shape == promised[part][name], f"{part}: {name}"
+            assert _admits(promised[part][name], shape), (
+                f"{part}: {name}\n{json.dumps(shape)}\nis not\n{json.dumps(promised[part][name])}"
+            )
+
+
+def _admits(promised: Any, found: Any) -> bool:
+    """Whether a shape keeps a promise: where one of several is promised, any of them does.
+
+    Which of them the demo shows depends on the data (a day on which only one agent ran has no
+    count of cache writes), and so on the hour at which the test runs.
+    """
+    if isinstance(promised, dict) and "one of" in promised:
+        several = isinstance(found, dict) and "one of" in found
+        shapes = found["one of"] if several else [found]
+        return all(any(_admits(each, shape) for each in promised["one of"]) for shape in shapes)
+    if isinstance(promised, dict) and isinstance(found, dict):
+        same_names = sorted(promised) == sorted(found)
+        return same_names and all(_admits(promised[name], found[name]) for name in promised)
+    if isinstance(promised, list) and isinstance(found, list):
+        same_length = len(promised) == len(found)
+        return same_length and all(map(_admits, promised, found))
+    return bool(promised == found)
 
 
 # -- the API, and all structs ----------------------------------------------------------------------

@@ -104,12 +104,22 @@ function say() {
   news = [];
 }
 
-for (const type of ["pointermove", "pointerdown", "wheel", "keydown", "focusin"]) {
+for (const type of ["pointerdown", "wheel", "keydown", "focusin"]) {
   addEventListener(type, () => (touched = Date.now()), { passive: true, capture: true });
 }
 // A tooltip in the way goes with Escape, until the pointer or the focus goes elsewhere.
 addEventListener("keydown", (event) => event.key === "Escape" && board.classList.add("no-tips"));
-for (const type of ["pointermove", "focusin"]) addEventListener(type, () => board.classList.remove("no-tips"));
+addEventListener("focusin", () => board.classList.remove("no-tips"));
+
+// Browsers also send a pointermove when the page changes under a pointer that stands still.
+let pointer = "";
+addEventListener("pointermove", (event) => {
+  const place = `${event.screenX} ${event.screenY}`;
+  if (place === pointer) return;
+  pointer = place;
+  touched = Date.now();
+  board.classList.remove("no-tips");
+}, { passive: true, capture: true });
 
 live.on("status", (status) => {
   changed(status);
