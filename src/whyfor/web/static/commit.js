@@ -5,10 +5,10 @@ import { bind, step } from "./keys.js";
 import { live } from "./live.js";
 import { morph } from "./morph.js";
 import { ask } from "./server.js";
+import { touchedAt } from "./touch.js";
 
 const STILL = 2000; // ms after the last pointer or key before anything may move
 const main = document.querySelector("main");
-let touched = 0;
 let due = 0;
 
 function show(id) {
@@ -37,12 +37,12 @@ show(location.hash.slice(1));
 
 // What does not differ stays as it is, folds and focus too.
 async function renew() {
-  const wait = touched + STILL - Date.now();
+  const wait = touchedAt() + STILL - Date.now();
   if (wait > 0) return later(wait);
   const answer = await ask(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
   if (!answer?.ok) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-  if (touched + STILL > Date.now()) return later(STILL);
+  if (touchedAt() + STILL > Date.now()) return later(STILL);
   morph(main, fresh.querySelector("main"));
   document.title = fresh.title;
   announce("The story of this commit has changed");
@@ -53,8 +53,5 @@ function later(wait) {
   due = setTimeout(renew, wait);
 }
 
-for (const type of ["pointermove", "pointerdown", "keydown", "wheel"]) {
-  addEventListener(type, () => (touched = Date.now()), { passive: true });
-}
 live.on("commit", (told) => told.commit === main.querySelector("[data-sha]").dataset.sha && later(0));
 live.on("reset", () => later(0));

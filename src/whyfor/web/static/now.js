@@ -5,6 +5,7 @@ import { announce } from "./app.js";
 import { live } from "./live.js";
 import { morph } from "./morph.js";
 import { ask } from "./server.js";
+import { onPointer, touchedAt } from "./touch.js";
 import { tick } from "./words.js";
 
 const STILL = 2000;
@@ -19,7 +20,7 @@ const WORDS = {
 
 const board = document.getElementById("board");
 const phases = new Map([...board.querySelectorAll("[data-phase]")].map((one) => [one.dataset.key, one.dataset.phase]));
-let touched = 0;
+let focused = 0;
 let looking = false;
 let stale = false;
 let pending = null;
@@ -28,7 +29,7 @@ let news = [];
 
 function held() {
   const there = board.matches(":hover") || board.contains(document.activeElement);
-  return there ? Math.max(0, touched + STILL - Date.now()) : 0;
+  return there ? Math.max(0, Math.max(touchedAt(), focused) + STILL - Date.now()) : 0;
 }
 
 async function look() {
@@ -104,22 +105,14 @@ function say() {
   news = [];
 }
 
-for (const type of ["pointerdown", "wheel", "keydown", "focusin"]) {
-  addEventListener(type, () => (touched = Date.now()), { passive: true, capture: true });
-}
 // A tooltip in the way goes with Escape, until the pointer or the focus goes elsewhere.
+const tips = () => board.classList.remove("no-tips");
 addEventListener("keydown", (event) => event.key === "Escape" && board.classList.add("no-tips"));
-addEventListener("focusin", () => board.classList.remove("no-tips"));
-
-// Browsers also send a pointermove when the page changes under a pointer that stands still.
-let pointer = "";
-addEventListener("pointermove", (event) => {
-  const place = `${event.screenX} ${event.screenY}`;
-  if (place === pointer) return;
-  pointer = place;
-  touched = Date.now();
-  board.classList.remove("no-tips");
-}, { passive: true, capture: true });
+onPointer(tips);
+addEventListener("focusin", () => {
+  focused = Date.now();
+  tips();
+});
 
 live.on("status", (status) => {
   changed(status);

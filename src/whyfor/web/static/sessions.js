@@ -6,6 +6,7 @@ import { bind, copy, step } from "./keys.js";
 import { live } from "./live.js";
 import { morph } from "./morph.js";
 import { ask } from "./server.js";
+import { touchedAt } from "./touch.js";
 import { tick } from "./words.js";
 
 const MOST = 300; // rows in the page; beyond them, older ones are another page
@@ -14,7 +15,6 @@ const LATER = 400; // ms after news before the list is asked for again; often th
 const SLOW = 300; // ms until it is shown that something is being fetched
 const grid = document.querySelector(".ses-grid");
 const panel = document.getElementById("peek");
-let touched = 0;
 let due = 0;
 let asked = 0;
 let opener = null; // what had the focus before the panel came over the list
@@ -223,11 +223,11 @@ function newest() {
 
 async function renew() {
   if (document.hidden || !list() || !newest()) return;
-  const wait = touched + STILL - Date.now();
+  const wait = touchedAt() + STILL - Date.now();
   if (wait > 0) return later(wait);
   const found = await fetched(location.href).catch(() => null);
   if (!found) return;
-  if (touched + STILL > Date.now()) return later(STILL);
+  if (touchedAt() + STILL > Date.now()) return later(STILL);
   const fresh = found.querySelector('[data-part="list"]');
   if (!fresh) return;
   const known = new Set([...document.querySelectorAll(".ses-row")].map((row) => row.dataset.row));
@@ -270,9 +270,6 @@ function later(wait = LATER) {
   due = setTimeout(renew, wait);
 }
 
-for (const type of ["pointermove", "pointerdown", "keydown", "wheel"]) {
-  addEventListener(type, () => (touched = Date.now()), { passive: true, capture: true });
-}
 live.on("status", () => later());
 live.on("commit", () => later());
 live.on("open", () => later());

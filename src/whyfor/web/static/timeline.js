@@ -3,12 +3,12 @@
 import { announce } from "./app.js";
 import { live } from "./live.js";
 import { ask } from "./server.js";
+import { touchedAt } from "./touch.js";
 
 const QUIET = 2000; // ms after the last pointer or key before anything may move
 const LATER = 3000; // ms after an event before the list is asked for again
 const SOON = 150; // the same after a commit got its story; often several do
 const LOOK = 20_000; // ms between looks for commits that no agent made
-let touched = 0;
 let due = 0;
 let dueAt = Infinity;
 let asked = 0;
@@ -85,13 +85,13 @@ function arm() {
 async function renew() {
   dueAt = Infinity;
   if (document.hidden || new URLSearchParams(location.search).has("after")) return;
-  const wait = touched + QUIET - Date.now();
+  const wait = touchedAt() + QUIET - Date.now();
   if (wait > 0) return later(wait);
   looked = Date.now();
   const answer = await ask(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
   if (!answer?.ok) return;
   const fresh = parsed(await answer.text());
-  if (touched + QUIET > Date.now()) return later(QUIET);
+  if (touchedAt() + QUIET > Date.now()) return later(QUIET);
   const before = document.querySelectorAll(".tl-row[data-item]").length;
   for (const id of ["tl-lede", "tl-share"]) swap(id, fresh);
   if (!swapList(fresh)) return;
@@ -143,9 +143,6 @@ function later(wait) {
   due = setTimeout(renew, wait);
 }
 
-for (const type of ["pointermove", "pointerdown", "keydown", "wheel"]) {
-  document.addEventListener(type, () => (touched = Date.now()), { passive: true });
-}
 live.on("commit", ({ commit }) => {
   later(SOON);
   const chosen = document.querySelector(".tl-row.is-selected");
