@@ -32,9 +32,9 @@ from whyfor.service.insights import (
     overview,
 )
 from whyfor.service.stats import Stats, stats
+from whyfor.store.sql.stats import SqlStats
+from whyfor.store.sql.write import EventWriter
 from whyfor.store.sqlite.connection import connect, fetch
-from whyfor.store.sqlite.stats import SqliteStats
-from whyfor.store.sqlite.write import EventWriter
 from whyfor.story.failures import KINDS, kind_of
 
 from .browser import Complaints, Site
@@ -260,7 +260,7 @@ def test_what_went_wrong_is_told_apart(event: str, head: str, ran: bool, kind: s
 
 def test_an_index_answers_as_the_events_would(home: Settings) -> None:
     db = connect(home.database, readonly=True)
-    told = {(one.session, one.turn, one.kind, one.head) for one in SqliteStats(db).wrong(Filters())}
+    told = {(one.session, one.turn, one.kind, one.head) for one in SqlStats(db).wrong(Filters())}
     plain = fetch(
         db,
         "SELECT e.session_id, e.turn, e.kind, substr(e.text, 1, 120) FROM events e NOT INDEXED "

@@ -25,8 +25,8 @@ from whyfor.hook import private as rules
 from whyfor.model.gaps import clipped, filled, holes, join_gaps, runs, without
 from whyfor.model.sources import Source
 from whyfor.privacy import private
+from whyfor.store.sql.write import EventWriter
 from whyfor.store.sqlite.connection import connect
-from whyfor.store.sqlite.write import EventWriter
 
 Cli = Callable[..., Result]
 

@@ -26,7 +26,7 @@ from whyfor.service.forget import ForgetArguments, forget
 from whyfor.service.ingest import ingest
 from whyfor.service.rebuild import rebuild
 from whyfor.service.unlink import unlink
-from whyfor.store.sqlite import changes
+from whyfor.store.sql import changes
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from whyfor.live.feed import Cursor, Feed, FeedGap, FeedItem, parse_cursor
 from whyfor.model.events import SEQ_BITS
-from whyfor.store.sqlite import changes
-from whyfor.store.sqlite.changes import ChangeLog
+from whyfor.store.sql import changes
+from whyfor.store.sql.changes import ChangeLog
 from whyfor.store.sqlite.connection import StoreConnection, connect, fetch, transaction
 from whyfor.store.sqlite.store import SqliteStore
 

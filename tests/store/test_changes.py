@@ -6,16 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 
-from whyfor.store.sqlite import changes
-from whyfor.store.sqlite.changes import ChangeLog
-from whyfor.store.sqlite.connection import connect, transaction
+from whyfor.store.sql import changes
+from whyfor.store.sql.changes import ChangeLog
+from whyfor.store.sqlite.connection import StoreConnection, connect, transaction
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[apsw.Connection]:
+def db(tmp_path: Path) -> Iterator[StoreConnection]:
     found = connect(tmp_path / "x.db")
     found.execute("BEGIN")
     yield found
@@ -27,7 +26,7 @@ def _events(log: ChangeLog, after: int = 0) -> list[int | None]:
     return [change.event.number if change.event else None for change in log.after(after, 100)]
 
 
-def test_a_thing_stands_in_it_once_under_its_last_number(db: apsw.Connection) -> None:
+def test_a_thing_stands_in_it_once_under_its_last_number(db: StoreConnection) -> None:
     log = ChangeLog(db)
     for event in (1, 2, 1):
         log.add_event(event)
@@ -37,7 +36,7 @@ def test_a_thing_stands_in_it_once_under_its_last_number(db: apsw.Connection) ->
 
 
 def test_numbers_rise_though_the_clock_goes_back(
-    db: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+    db: StoreConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = ChangeLog(db)
     numbers = [0]
@@ -50,7 +49,7 @@ def test_numbers_rise_though_the_clock_goes_back(
     assert [*numbers, *log.ends()] == [0, 5000, 5001, 5002, 5003, 5004]
 
 
-def test_who_told_of_a_commit_before_is_known_when_its_story_goes(db: apsw.Connection) -> None:
+def test_who_told_of_a_commit_before_is_known_when_its_story_goes(db: StoreConnection) -> None:
     db.execute(
         "INSERT INTO projects(id, identity, evidence, name) VALUES(7, 'example.com/shop', "
         "'remote', 'shop')"
@@ -67,7 +66,7 @@ def test_who_told_of_a_commit_before_is_known_when_its_story_goes(db: apsw.Conne
 
 
 def test_of_many_the_newest_are_kept_and_the_rest_is_known_to_be_gone(
-    db: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+    db: StoreConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(changes, "KEPT", 10)
     monkeypatch.setattr(changes, "_SPARE", 5)
@@ -85,7 +84,7 @@ def test_of_many_the_newest_are_kept_and_the_rest_is_known_to_be_gone(
 
 @pytest.mark.parametrize("same", [True, False])
 def test_a_database_made_again_goes_on_only_with_the_same_numbers(
-    same: bool, db: apsw.Connection, tmp_path: Path
+    same: bool, db: StoreConnection, tmp_path: Path
 ) -> None:
     """A number stands for a session: for another one it would tell of something else."""
     old = connect(tmp_path / "old.db")

@@ -6,15 +6,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import apsw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whyfor.model.events import SEQ_BITS, Event, Touch
 from whyfor.model.findings import Bucket
 from whyfor.model.titles import TITLE_AGENT
-from whyfor.store.sqlite.connection import connect, fetch, transaction
-from whyfor.store.sqlite.search_index import (
+from whyfor.store.sql.search_index import (
     CALL,
     MAX_DOC,
     PART_BITS,
@@ -22,7 +20,8 @@ from whyfor.store.sqlite.search_index import (
     RESULT_HEAD,
     RESULT_TAIL,
 )
-from whyfor.store.sqlite.write import EventWriter
+from whyfor.store.sql.write import EventWriter
+from whyfor.store.sqlite.connection import StoreConnection, connect, fetch, transaction
 
 NOW = 1777629600000
 Rows = list[tuple[Any, ...]]
@@ -36,7 +35,7 @@ COLUMN = {
 }
 
 
-def indexed(*batches: list[Event]) -> apsw.Connection:
+def indexed(*batches: list[Event]) -> StoreConnection:
     """A session written in batches, each indexed before the next."""
     db = connect(Path(":memory:"))
     writer = EventWriter(db)
@@ -52,13 +51,13 @@ def indexed(*batches: list[Event]) -> apsw.Connection:
     return db
 
 
-def documents(db: apsw.Connection) -> Rows:
+def documents(db: StoreConnection) -> Rows:
     """First and last seq, turn and time."""
     mask = (1 << SEQ_BITS) - 1
     return [(ident & mask, *rest) for ident, *rest in fetch(db, "SELECT * FROM docs ORDER BY id")]
 
 
-def words(db: apsw.Connection) -> Rows:
+def words(db: StoreConnection) -> Rows:
     """Every word with the document, the column and the place it stands at."""
     db.execute(
         "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, words, instance)"
@@ -66,7 +65,7 @@ def words(db: apsw.Connection) -> Rows:
     return fetch(db, "SELECT doc, col, offset, term FROM temp.vocabulary ORDER BY 1, 2, 3, 4")
 
 
-def passages(db: apsw.Connection) -> Rows:
+def passages(db: StoreConnection) -> Rows:
     """Every stem with the passage (seq of its first event, part), the column and the place."""
     db.execute(
         "CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab(main, passages, instance)"

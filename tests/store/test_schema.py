@@ -21,7 +21,7 @@ from whyfor.model.query import Atom, Filters, PassageQuery, Query
 from whyfor.model.titles import TITLE_AGENT
 from whyfor.store.sqlite import connection as sqlite
 from whyfor.store.sqlite import schema
-from whyfor.store.sqlite.connection import connect, fetch, first_row, transaction
+from whyfor.store.sqlite.connection import StoreConnection, connect, fetch, first_row, transaction
 from whyfor.store.sqlite.store import SqliteStore
 
 
@@ -30,11 +30,11 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "whyfor.db"
 
 
-def tables(db: apsw.Connection) -> set[str]:
+def tables(db: StoreConnection) -> set[str]:
     return {name for (name,) in fetch(db, "SELECT name FROM sqlite_schema WHERE type='table'")}
 
 
-def add_project(db: apsw.Connection, identity: str) -> None:
+def add_project(db: StoreConnection, identity: str) -> None:
     db.execute("INSERT INTO projects(identity, evidence, name) VALUES(?, 'path', 'x')", (identity,))
 
 
@@ -309,7 +309,7 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(
     monkeypatch.setattr(schema, "VERSION", len(steps))
     with pytest.raises(StoreFault, match="nowhere"):
         connect(path)
-    db = apsw.Connection(str(path))
+    db = StoreConnection(str(path))
     assert schema.schema_version(db) == before
     assert "extra" not in tables(db)
 

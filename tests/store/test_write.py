@@ -7,7 +7,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,13 +18,13 @@ from whyfor.model.sessions import Session, Tokens
 from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.model.titles import TITLE_AGENT, TITLE_PERSON
 from whyfor.store.journal import SegmentEntry
+from whyfor.store.sql.conversation import SqlConversation
+from whyfor.store.sql.sessions import SqlSessions
+from whyfor.store.sql.stats import SqlStats
+from whyfor.store.sql.write import MAX_TEXT, EventWriter
 from whyfor.store.sqlite.capture import SqliteCapture
-from whyfor.store.sqlite.connection import connect, fetch, transaction
-from whyfor.store.sqlite.conversation import SqliteConversation
+from whyfor.store.sqlite.connection import StoreConnection, connect, fetch, transaction
 from whyfor.store.sqlite.search import SqliteSearch
-from whyfor.store.sqlite.sessions import SqliteSessions
-from whyfor.store.sqlite.stats import SqliteStats
-from whyfor.store.sqlite.write import MAX_TEXT, EventWriter
 
 NOW = 1777629600000
 ACTORS = {"user.prompt": "user", "tool.result": "tool"}
@@ -49,7 +48,7 @@ def bucket(*events: Event, session: str = "s1", parent: str | None = None) -> Bu
 
 
 def apply(
-    db: apsw.Connection, *buckets: Bucket, mutable: bool = False, writer: EventWriter | None = None
+    db: StoreConnection, *buckets: Bucket, mutable: bool = False, writer: EventWriter | None = None
 ) -> int:
     """One batch, as ingest does it; returns the number of new events."""
     writer = writer or EventWriter(db)
@@ -60,19 +59,19 @@ def apply(
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> apsw.Connection:
+def db(tmp_path: Path) -> StoreConnection:
     return connect(tmp_path / "whyfor.db")
 
 
-def events(db: apsw.Connection) -> list[StoredEvent]:
-    return list(SqliteConversation(db).events(session(db).id))
+def events(db: StoreConnection) -> list[StoredEvent]:
+    return list(SqlConversation(db).events(session(db).id))
 
 
-def session(db: apsw.Connection) -> Session:
-    return SqliteSessions(db).find("s1")
+def session(db: StoreConnection) -> Session:
+    return SqlSessions(db).find("s1")
 
 
-def found(db: apsw.Connection, word: str) -> list[int]:
+def found(db: StoreConnection, word: str) -> list[int]:
     """Turns whose documents hold a word."""
     query = Query(clauses=((Atom(word),),))
     return sorted(match.turn for match in SqliteSearch(db).match(query, Filters(), 10))
@@ -81,7 +80,7 @@ def found(db: apsw.Connection, word: str) -> list[int]:
 # -- events --------------------------------------------------------------------------------------
 
 
-def test_the_same_event_twice_is_one(db: apsw.Connection) -> None:
+def test_the_same_event_twice_is_one(db: StoreConnection) -> None:
     said = event("user.prompt", 1, "Go")
     writer = EventWriter(db)
     assert apply(db, bucket(said, said), writer=writer) == 1
@@ -93,25 +92,25 @@ def test_the_same_event_twice_is_one(db: apsw.Connection) -> None:
     assert (session(db).prompts, session(db).messages) == (1, 2)
 
 
-def test_the_same_event_in_another_session_is_another(db: apsw.Connection) -> None:
+def test_the_same_event_in_another_session_is_another(db: StoreConnection) -> None:
     said = event("user.prompt", 1, "Go")
     assert apply(db, bucket(said), bucket(said, session="s2")) == 2
 
 
-def test_an_event_that_cannot_change_stays_as_it_was_first_written(db: apsw.Connection) -> None:
+def test_an_event_that_cannot_change_stays_as_it_was_first_written(db: StoreConnection) -> None:
     apply(db, bucket(event("assistant.message", 1, "first")))
     apply(db, bucket(event("assistant.message", 1, "second")))
     assert [e.text for e in events(db)] == ["first"]
 
 
-def test_seq_rises_by_one_whatever_the_batches(db: apsw.Connection) -> None:
+def test_seq_rises_by_one_whatever_the_batches(db: StoreConnection) -> None:
     for start in range(0, 30, 10):
         keys = range(max(0, start - 3), start + 10)  # three of them are known already
         apply(db, bucket(*(event("assistant.message", key, str(key)) for key in keys)))
     assert [(e.seq, e.text) for e in events(db)] == [(n + 1, str(n)) for n in range(30)]
 
 
-def test_a_turn_begins_with_each_prompt(db: apsw.Connection) -> None:
+def test_a_turn_begins_with_each_prompt(db: StoreConnection) -> None:
     kinds = [
         "session.started",
         "user.prompt",
@@ -127,14 +126,14 @@ def test_a_turn_begins_with_each_prompt(db: apsw.Connection) -> None:
 
 
 def test_an_agents_prompt_to_its_subagent_begins_a_turn_but_nobody_typed_it(
-    db: apsw.Connection,
+    db: StoreConnection,
 ) -> None:
     apply(db, bucket(event("user.prompt", 1, "Look", actor="assistant"), event("tool.call", 2)))
     assert [e.turn for e in events(db)] == [1, 1]
     assert (session(db).prompts, session(db).messages, session(db).tool_calls) == (0, 1, 1)
 
 
-def test_a_command_a_person_ran_is_no_call_of_the_agents(db: apsw.Connection) -> None:
+def test_a_command_a_person_ran_is_no_call_of_the_agents(db: StoreConnection) -> None:
     apply(
         db,
         bucket(
@@ -145,7 +144,7 @@ def test_a_command_a_person_ran_is_no_call_of_the_agents(db: apsw.Connection) ->
     assert session(db).tool_calls == 1
 
 
-def test_a_session_lasts_from_its_earliest_to_its_latest_event(db: apsw.Connection) -> None:
+def test_a_session_lasts_from_its_earliest_to_its_latest_event(db: StoreConnection) -> None:
     apply(db, bucket(event("user.prompt", 1, at=500), event("assistant.message", 2)))
     apply(
         db,
@@ -158,7 +157,7 @@ def test_a_session_lasts_from_its_earliest_to_its_latest_event(db: apsw.Connecti
     assert (session(db).started_at, session(db).ended_at) == (NOW + 100, NOW + 900)
 
 
-def test_a_result_kept_apart_belongs_to_the_turn_of_its_call(db: apsw.Connection) -> None:
+def test_a_result_kept_apart_belongs_to_the_turn_of_its_call(db: StoreConnection) -> None:
     apply(db, bucket(event("user.prompt", 1), event("tool.call", 2), event("user.prompt", 3)))
     apart = bucket(event("tool.result", 4, "the walrus"))
     apart.facts["answers"] = 2
@@ -167,7 +166,7 @@ def test_a_result_kept_apart_belongs_to_the_turn_of_its_call(db: apsw.Connection
     assert found(db, "walrus") == [1]
 
 
-def test_a_nul_is_shown_and_an_endless_text_is_cut(db: apsw.Connection) -> None:
+def test_a_nul_is_shown_and_an_endless_text_is_cut(db: StoreConnection) -> None:
     apply(
         db, bucket(event("tool.result", 1, "a\x00b"), event("tool.result", 2, "x" * (MAX_TEXT + 9)))
     )
@@ -177,7 +176,7 @@ def test_a_nul_is_shown_and_an_endless_text_is_cut(db: apsw.Connection) -> None:
 # -- what may change -----------------------------------------------------------------------------
 
 
-def test_a_later_version_replaces_an_event_in_its_place(db: apsw.Connection) -> None:
+def test_a_later_version_replaces_an_event_in_its_place(db: StoreConnection) -> None:
     apply(
         db,
         bucket(event("user.prompt", 1, "Go"), event("assistant.message", 2, "walrus")),
@@ -204,7 +203,7 @@ def test_a_later_version_replaces_an_event_in_its_place(db: apsw.Connection) -> 
 
 
 def test_of_several_versions_in_one_batch_the_last_counts_in_the_place_of_the_first(
-    db: apsw.Connection,
+    db: StoreConnection,
 ) -> None:
     versions = [event("assistant.message", 1, text) for text in ("o", "on", "one")]
     assert (
@@ -214,7 +213,7 @@ def test_of_several_versions_in_one_batch_the_last_counts_in_the_place_of_the_fi
     assert [e.text for e in events(db)] == ["one", "two"]
 
 
-def test_a_file_that_a_later_version_touched_is_touched(db: apsw.Connection) -> None:
+def test_a_file_that_a_later_version_touched_is_touched(db: StoreConnection) -> None:
     apply(
         db, bucket(event("user.prompt", 1, "Go"), event("tool.result", 2, "running")), mutable=True
     )
@@ -224,7 +223,7 @@ def test_a_file_that_a_later_version_touched_is_touched(db: apsw.Connection) -> 
     assert session(db).files_modified == ["/w/a.py"]
 
 
-def test_a_first_prompt_that_was_completed_later_is_the_title(db: apsw.Connection) -> None:
+def test_a_first_prompt_that_was_completed_later_is_the_title(db: StoreConnection) -> None:
     apply(db, bucket(event("user.prompt", 1, ""), event("user.prompt", 2, "Second")), mutable=True)
     apply(db, bucket(event("user.prompt", 1, "First")), mutable=True)
     assert session(db).title == "First"
@@ -273,7 +272,7 @@ def piece(stream: list[Event], usage: list[Usage], first: int, last: int) -> Buc
     return made
 
 
-def rows(db: apsw.Connection) -> dict[str, list[tuple[Any, ...]]]:
+def rows(db: StoreConnection) -> dict[str, list[tuple[Any, ...]]]:
     db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, words, instance)")
     names = ("sessions", "events", "usage", "touches", "docs", "temp.vocabulary")
     return {name: sorted(fetch(db, f"SELECT * FROM {name}"), key=repr) for name in names}
@@ -290,7 +289,7 @@ def spent(*items: Usage, session: str = "s1") -> Bucket:
 
 
 def test_of_a_response_told_many_times_the_maximum_of_each_field_counts(
-    db: apsw.Connection,
+    db: StoreConnection,
 ) -> None:
     told = [
         Usage(1, NOW, "m", input=5, output=1),
@@ -304,12 +303,12 @@ def test_of_a_response_told_many_times_the_maximum_of_each_field_counts(
     assert session(db).models == ["m", "m2"]
 
 
-def test_what_nobody_told_is_unknown_and_a_zero_is_a_zero(db: apsw.Connection) -> None:
+def test_what_nobody_told_is_unknown_and_a_zero_is_a_zero(db: StoreConnection) -> None:
     apply(db, spent(Usage(1, NOW, "m", input=0)))
     assert session(db).tokens == Tokens(input=0)
 
 
-def test_usage_belongs_to_the_turn_of_its_response(db: apsw.Connection) -> None:
+def test_usage_belongs_to_the_turn_of_its_response(db: StoreConnection) -> None:
     made = bucket()
     for number, kind in enumerate(
         ("user.prompt", "assistant.message", "user.prompt", "error"), start=1
@@ -322,7 +321,7 @@ def test_usage_belongs_to_the_turn_of_its_response(db: apsw.Connection) -> None:
     assert fetch(db, "SELECT key, turn FROM usage ORDER BY key") == [(1, 1), (2, 2), (3, 2)]
 
 
-def test_of_two_sessions_with_one_response_one_counts_it(db: apsw.Connection) -> None:
+def test_of_two_sessions_with_one_response_one_counts_it(db: StoreConnection) -> None:
     said = [event("assistant.message", 1, at=1)]
     for name, end in (("s1", 5), ("s2", 9), ("s3", 7)):
         made = bucket(*said, event("error", 2, at=end), session=name)
@@ -330,12 +329,12 @@ def test_of_two_sessions_with_one_response_one_counts_it(db: apsw.Connection) ->
         apply(db, made)
     counted = {
         s.session_id: s.tokens.input
-        for s in SqliteSessions(db).matching(Filters(), limit=None, subagents=True)
+        for s in SqlSessions(db).matching(Filters(), limit=None, subagents=True)
     }
     assert counted == {"s1": 10, "s2": None, "s3": None}
 
 
-def test_files_are_listed_in_the_order_they_were_first_written(db: apsw.Connection) -> None:
+def test_files_are_listed_in_the_order_they_were_first_written(db: StoreConnection) -> None:
     made = bucket(*(event("tool.result", key) for key in range(4)))
     made.touches += [
         Touch(1, "/b", "write"),
@@ -355,7 +354,7 @@ def titled(rank: int, text: str) -> Bucket:
     return made
 
 
-def test_a_title_gives_way_only_to_one_of_its_rank_or_above(db: apsw.Connection) -> None:
+def test_a_title_gives_way_only_to_one_of_its_rank_or_above(db: StoreConnection) -> None:
     titles = []
     for made in (
         bucket(event("user.prompt", 1, "\n  Fix   it \nnow")),
@@ -370,7 +369,7 @@ def test_a_title_gives_way_only_to_one_of_its_rank_or_above(db: apsw.Connection)
     assert (found(db, "renamed"), found(db, "Mine")) == ([1], [1])
 
 
-def test_the_first_folder_and_the_last_branch_are_the_sessions(db: apsw.Connection) -> None:
+def test_the_first_folder_and_the_last_branch_are_the_sessions(db: StoreConnection) -> None:
     for cwd, branch in (("/w", "main"), ("/w/sub", "feature"), ("/x", None)):
         made = Bucket("s1")
         made.facts.update(cwd=cwd, branch=branch)
@@ -387,7 +386,7 @@ def source(path: str = "/s.jsonl") -> Source:
     )
 
 
-def test_a_source_comes_back_as_it_was_saved(db: apsw.Connection) -> None:
+def test_a_source_comes_back_as_it_was_saved(db: StoreConnection) -> None:
     kept = source()
     writer = EventWriter(db)
     writer.save_source(kept)
@@ -400,7 +399,7 @@ def test_a_source_comes_back_as_it_was_saved(db: apsw.Connection) -> None:
 
 
 def test_what_could_not_be_parsed_is_counted_by_session_file_and_reason(
-    db: apsw.Connection,
+    db: StoreConnection,
 ) -> None:
     writer = EventWriter(db)
     kept, other = source(), source("/other.jsonl")
@@ -428,11 +427,11 @@ def test_what_could_not_be_parsed_is_counted_by_session_file_and_reason(
         ("/s.jsonl", "NUL bytes", 1),
     ]
     assert capture.unknown_types("claude") == {"hologram": 4, "teleport": 1}
-    totals = SqliteStats(db).totals()
+    totals = SqlStats(db).totals()
     assert (totals.unparsed, totals.unknown_types) == (4, 5)
 
 
-def test_a_whole_segment_takes_the_place_of_the_partial_one_it_repeats(db: apsw.Connection) -> None:
+def test_a_whole_segment_takes_the_place_of_the_partial_one_it_repeats(db: StoreConnection) -> None:
     kept = source()
     writer = EventWriter(db)
     writer.save_source(kept)

@@ -1,5 +1,9 @@
 """Everything the product asks of a database, as facets of one Store.
 
+`SharedStore` has the facets that a team server has too: records, sessions, listing, conversation,
+search, checkpoints, projects, memory, feed and stats. `Store` adds those of one machine: capture,
+links, signals and forget, and the journal.
+
 Only the holder of the ingest lock writes, in transactions; everybody else reads. A method raises
 StoreError if the database cannot be used, CorruptStore if it is damaged, Busy if another process
 writes for too long. Sessions and projects are identified by numbers, which are valid until the
@@ -211,8 +215,8 @@ class StoreWriter(Protocol):
         """Update everything derived from whole sessions, before the transaction ends."""
 
 
-class CaptureStore(Protocol):
-    """Sources and segments of this machine, and records that could not be parsed."""
+class RecordStore(Protocol):
+    """Sources and segments: what events are made of."""
 
     def writer(self) -> StoreWriter:
         """Return a writer with empty caches, so that nothing uncommitted of an earlier one is left
@@ -226,10 +230,6 @@ class CaptureStore(Protocol):
         """Return the sources of a session: its transcripts, those of its subagents and files beside
         them; without states."""
 
-    def sources_within(self, filters: Filters) -> list[Source]:
-        """The sources of the sessions that filters allow, those that ended last first; without
-        their states."""
-
     def pieces(self, source: Source) -> list[StoredSegment]:
         """Return the segments of a source's newest generation, in order."""
 
@@ -241,6 +241,15 @@ class CaptureStore(Protocol):
 
     def digests(self) -> Iterator[tuple[str, str]]:
         """Yield the address of every segment with the path of its source."""
+
+
+class CaptureStore(RecordStore, Protocol):
+    """What only the machine has that the agents run on: its files and how they were read, pauses,
+    the journal."""
+
+    def sources_within(self, filters: Filters) -> list[Source]:
+        """The sources of the sessions that filters allow, those that ended last first; without
+        their states."""
 
     def health(self, agent: str) -> list[SourceHealth]:
         """Return every source of an agent with its counts and errors."""
@@ -1061,11 +1070,15 @@ class ForgetStore(Protocol):
         """
 
 
-class Store(Protocol):
-    """An open database, with one facet for each kind of question."""
+class SharedStore(Protocol):
+    """What a machine and a team server both have, with one facet for each kind of question.
+
+    A server does not link commits, hear hooks, or read agents' files: machines do, and send what
+    came of it. What they send is in `records`; what they keep to themselves is in Store.
+    """
 
     @property
-    def capture(self) -> CaptureStore: ...
+    def records(self) -> RecordStore: ...
 
     @property
     def sessions(self) -> SessionStore: ...
@@ -1083,12 +1096,6 @@ class Store(Protocol):
     def checkpoints(self) -> CheckpointStore: ...
 
     @property
-    def links(self) -> LinkStore: ...
-
-    @property
-    def signals(self) -> SignalStore: ...
-
-    @property
     def projects(self) -> ProjectStore: ...
 
     @property
@@ -1101,23 +1108,48 @@ class Store(Protocol):
     def stats(self) -> StatsStore: ...
 
     @property
-    def forget(self) -> ForgetStore: ...
-
-    @property
     def in_transaction(self) -> bool:
         """Return whether a transaction is open."""
 
     def begin(self) -> None:
         """Begin a write transaction, unless one is open."""
 
+    def rollback(self) -> None:
+        """Roll back the open transaction, if there is one."""
+
+    def close(self) -> None:
+        """Close it; closing twice is fine."""
+
+    def mark(self, name: str) -> int:
+        """Return the number stored under a name; 0 if there is none."""
+
+    def set_mark(self, name: str, number: int) -> None:
+        """Store a number under a name, in the caller's transaction."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Write all of what happens inside, or nothing."""
+
+
+class Store(SharedStore, Protocol):
+    """The database of one machine."""
+
+    @property
+    def capture(self) -> CaptureStore: ...
+
+    @property
+    def links(self) -> LinkStore: ...
+
+    @property
+    def signals(self) -> SignalStore: ...
+
+    @property
+    def forget(self) -> ForgetStore: ...
+
     def commit(self, journal: Journal | None = None) -> None:
         """Commit the open transaction; with a journal, append its pending entries first.
 
         Raises Disagreement, with nothing written, if the journal is not as this database left it.
         """
-
-    def rollback(self) -> None:
-        """Roll back the open transaction, if there is one."""
 
     def transaction(self, journal: Journal | None = None) -> AbstractContextManager[None]:
         """Write all of what happens inside, or nothing; with a journal, its pending entries too."""
@@ -1137,15 +1169,6 @@ class Store(Protocol):
     def check(self, *, quick: bool = False) -> list[str]:
         """Return what the database finds wrong with itself, indexes included; empty if all is
         well. A quick check does not look into the words of the search index."""
-
-    def close(self) -> None:
-        """Close it; closing twice is fine."""
-
-    def mark(self, name: str) -> int:
-        """Return the number stored under a name; 0 if there is none."""
-
-    def set_mark(self, name: str, number: int) -> None:
-        """Store a number under a name, in the caller's transaction."""
 
     def journal_end(self) -> JournalMark | None:
         """Return how the journal ended when this database was last written; None if that was never

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,8 +26,8 @@ from whyfor.model.findings import Record, Sink
 from whyfor.model.reports import Conversation
 from whyfor.model.sources import UnparsedRecord
 from whyfor.model.titles import TITLE_AGENT, TITLE_PERSON
-from whyfor.store.sqlite.connection import connect
-from whyfor.store.sqlite.write import EventWriter
+from whyfor.store.sql.write import EventWriter
+from whyfor.store.sqlite.connection import StoreConnection, connect
 from whyfor.story.session_lookup import load_conversation
 
 Cli = Callable[..., Result]
@@ -1455,7 +1454,7 @@ ODD = st.recursive(
 
 
 @functools.cache
-def store() -> apsw.Connection:
+def store() -> StoreConnection:
     return connect(Path(":memory:"))
 
 

@@ -15,7 +15,7 @@ from tests.conftest import Result
 from tests.service.export.hostile import ALL, Page
 from tests.transcripts import Transcript
 from whyfor import demo as demos
-from whyfor.store.sqlite.conversation import SqliteConversation
+from whyfor.store.sql.conversation import SqlConversation
 
 Cli = Callable[..., Result]
 
@@ -226,15 +226,15 @@ def test_a_long_branch_of_one_session_is_read_about_once(
     monkeypatch.chdir(repository)
     assert cli("ingest").code == 0
     read = 0
-    events = SqliteConversation.events
+    events = SqlConversation.events
 
-    def counted(self: SqliteConversation, *arguments: int) -> Iterator[Any]:
+    def counted(self: SqlConversation, *arguments: int) -> Iterator[Any]:
         nonlocal read
         for event in events(self, *arguments):
             read += 1
             yield event
 
-    monkeypatch.setattr(SqliteConversation, "events", counted)
+    monkeypatch.setattr(SqlConversation, "events", counted)
     text = cli("export", "HEAD~30..HEAD").out
     assert text.count("Same request as") == 29
     assert read <= 3 * 62

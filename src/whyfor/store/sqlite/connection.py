@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,12 @@ import apsw
 from whyfor.files import need_descriptors
 from whyfor.locks import file_name, uri_flag
 from whyfor.model.errors import Busy, CorruptStore, StoreError, StoreFault, WhyforError
+from whyfor.store.sql.database import fetch as fetch
+from whyfor.store.sql.database import first_row as first_row
+from whyfor.store.sql.database import stepped as stepped
+from whyfor.store.sql.database import value as value
 from whyfor.store.sqlite import schema
+from whyfor.store.sqlite.words import FtsIndex
 
 BUSY_MS = 10_000
 _UNUSABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError)
@@ -21,6 +27,15 @@ _UNUSABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw
 
 class StoreConnection(apsw.Connection):
     """A connection that raises SQLite's errors as StoreErrors, each with a hint."""
+
+    failure: type[Exception] = apsw.Error
+
+    @cached_property
+    def index(self) -> FtsIndex:
+        return FtsIndex(self)
+
+    def explained(self, error: Exception) -> Exception:
+        return translate(error, self.filename) if isinstance(error, apsw.Error) else error
 
     def execute(self, *given: Any, **options: Any) -> apsw.Cursor:
         try:
@@ -83,7 +98,7 @@ def connect(path: Path, *, readonly: bool = False) -> StoreConnection:
         return db
 
 
-def _prepare(db: apsw.Connection, readonly: bool) -> None:
+def _prepare(db: StoreConnection, readonly: bool) -> None:
     version = schema.schema_version(db)
     if readonly:
         db.pragma("query_only", True)
@@ -99,7 +114,7 @@ def _prepare(db: apsw.Connection, readonly: bool) -> None:
         schema.migrate(db)
 
 
-def _use_wal(db: apsw.Connection) -> None:
+def _use_wal(db: StoreConnection) -> None:
     """Switch to WAL mode. Several processes may do this on a new database at once, and SQLite does
     not wait here by itself."""
     deadline = time.monotonic() + BUSY_MS / 1000
@@ -119,38 +134,8 @@ def open_damaged(path: Path) -> StoreConnection:
         return StoreConnection(file_name(path), flags=apsw.SQLITE_OPEN_READONLY | uri_flag(path))
 
 
-def fetch(db: apsw.Connection, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
-    """Return all rows; raises StoreError."""
-    try:
-        return list(db.execute(sql, values))
-    except apsw.Error as error:
-        raise translate(error, db.filename) from None
-
-
-def first_row(db: apsw.Connection, sql: str, values: Any = ()) -> tuple[Any, ...] | None:
-    """Return the first row, None if there is none; raises StoreError."""
-    try:
-        return db.execute(sql, values).fetchone()
-    except apsw.Error as error:
-        raise translate(error, db.filename) from None
-
-
-def stepped(db: apsw.Connection, sql: str, values: Any = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield rows as SQLite finds them; raises StoreError."""
-    try:
-        yield from db.execute(sql, values)
-    except apsw.Error as error:
-        raise translate(error, db.filename) from None
-
-
-def value(db: apsw.Connection, sql: str, values: Any = ()) -> Any:
-    """Return the first column of the first row; None if there is no row."""
-    row = first_row(db, sql, values)
-    return row[0] if row else None
-
-
 @contextmanager
-def transaction(db: apsw.Connection) -> Iterator[None]:
+def transaction(db: StoreConnection) -> Iterator[None]:
     db.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whyfor.store.sqlite.changes import ChangeLog
+from whyfor.store.sql.changes import ChangeLog
 from whyfor.store.sqlite.connection import fetch
 
 

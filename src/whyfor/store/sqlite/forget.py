@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import apsw
 import msgspec
 
 from whyfor.files import replace
@@ -19,18 +18,18 @@ from whyfor.model.events import SEQ_BITS, EventPlace
 from whyfor.model.sessions import SessionName
 from whyfor.model.signals import Signal
 from whyfor.store.journal import ForgottenEntry, SegmentEntry
-from whyfor.store.sqlite.connection import fetch
-from whyfor.store.sqlite.copies import mark_copies
-from whyfor.store.sqlite.listing_index import remove_listing, renew_listing
-from whyfor.store.sqlite.memory import SqliteMemory
-from whyfor.store.sqlite.search_index import remove_documents
+from whyfor.store.sql.copies import mark_copies
+from whyfor.store.sql.listing_index import remove_listing, renew_listing
+from whyfor.store.sql.memory import SqlMemory
+from whyfor.store.sql.search_index import remove_documents
+from whyfor.store.sqlite.connection import StoreConnection, fetch
 from whyfor.store.tombstones import SESSION, STORY, Tombstones, read_salt
 
 READERS_MS = 5_000  # how long to wait for a reader that is still open
 
 
 class SqliteForget:
-    def __init__(self, db: apsw.Connection) -> None:
+    def __init__(self, db: StoreConnection) -> None:
         self.db = db
 
     # -- tombstones ------------------------------------------------------------------------------
@@ -245,7 +244,7 @@ class SqliteForget:
         remove_documents(self.db, *span)
         for table in ("events", "long_texts"):
             self.db.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", span)
-        SqliteMemory(self.db).delete(session)
+        SqlMemory(self.db).delete(session)
         for table in ("usage", "touches", "acts"):
             self.db.execute(f"DELETE FROM {table} WHERE session_id=?", (session,))
         self.db.execute(

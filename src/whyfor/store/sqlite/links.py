@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import apsw
 import msgspec
 
 from whyfor.model.sessions import CandidateSession, CommitAuthor
-from whyfor.store.sqlite.connection import fetch, first_row
-from whyfor.store.sqlite.filters import as_json
+from whyfor.store.sql.database import Database, fetch, first_row
+from whyfor.store.sql.filters import as_json
 
 _CANDIDATE = """
     s.id, s.agent, s.session_id, s.parent, s.project_id, s.started_at, s.ended_at, s.last_seq
@@ -17,7 +16,7 @@ _CANDIDATE = """
 
 
 class SqliteLinks:
-    def __init__(self, db: apsw.Connection) -> None:
+    def __init__(self, db: Database) -> None:
         self.db = db
 
     def grown(self) -> list[tuple[int, int]]:

@@ -8,17 +8,19 @@ side without an index.
 from __future__ import annotations
 
 import re
-
-import apsw
+from typing import TYPE_CHECKING
 
 from whyfor.model.errors import NewerStore
 from whyfor.model.events import SEQ_BITS as SEQ_BITS
 from whyfor.model.events import SEQ_MASK as SEQ_MASK
 from whyfor.store.protocol import RENEW
-from whyfor.store.sqlite.listing_index import fill_listing
-from whyfor.store.sqlite.search_index import index_all
-from whyfor.store.sqlite.titles import name_sessions
+from whyfor.store.sql.listing_index import fill_listing
+from whyfor.store.sql.search_index import index_all
+from whyfor.store.sql.titles import name_sessions
 from whyfor.terminal import options, raw_stream, say
+
+if TYPE_CHECKING:
+    from whyfor.store.sqlite.connection import StoreConnection
 
 _M001 = """
 CREATE TABLE projects(
@@ -366,7 +368,7 @@ _INDEXED = 15  # the version whose search index is made anew
 VERSION = len(MIGRATIONS)
 
 
-def migrate(db: apsw.Connection) -> None:
+def migrate(db: StoreConnection) -> None:
     """Migrate the database to this version, inside the caller's transaction. Raises NewerStore if
     it is newer."""
     version = schema_version(db)
@@ -394,7 +396,7 @@ def _tell(line: str) -> None:
         say(line, stderr=True)
 
 
-def missing_tables(db: apsw.Connection) -> set[str]:
+def missing_tables(db: StoreConnection) -> set[str]:
     """Return the tables that this version needs and the database lacks; none unless it is
     damaged."""
     wanted = set(re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", "".join(MIGRATIONS)))
@@ -403,6 +405,6 @@ def missing_tables(db: apsw.Connection) -> set[str]:
     }
 
 
-def schema_version(db: apsw.Connection) -> int:
+def schema_version(db: StoreConnection) -> int:
     found = db.pragma("user_version")
     return int(found) if isinstance(found, int) else 0

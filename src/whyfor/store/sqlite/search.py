@@ -7,33 +7,24 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import apsw
-import msgspec
 
-from whyfor.model.checkpoints import Annotation, LinkedCommit
 from whyfor.model.events import SEQ_BITS
 from whyfor.model.events import SEQ_MASK as _MASK
 from whyfor.model.query import (
     FIELDS,
-    Atom,
     CardMatch,
     Filters,
     Match,
     PassageQuery,
     Query,
-    SessionOwner,
     TurnMatch,
 )
-from whyfor.store.sqlite.connection import fetch, first_row
-from whyfor.store.sqlite.filters import THREAD, as_json, doc_filter, session_filter
-from whyfor.store.sqlite.search_index import PART_BITS
-
-_COLUMNS = {
-    "prompts": "title prompts",
-    "answers": "answers",
-    "thinking": "thinking",
-    "tools": "tools results files",
-}
-
+from whyfor.store.sql.database import fetch
+from whyfor.store.sql.filters import doc_filter, session_filter
+from whyfor.store.sql.search import SqlSearch
+from whyfor.store.sql.search_index import PART_BITS
+from whyfor.store.sqlite.connection import StoreConnection
+from whyfor.store.sqlite.words import columns, compile_query, quote_atom
 
 _PASSAGE_COLUMNS = {"prompts": "title prompts", "answers": "answers", "tools": "calls"}
 
@@ -69,9 +60,8 @@ _PASSAGES = _Table(
 _CARD_SCORE = "bm25(cards, 3.0, 3.0, 2.0, 1.0, 3.0, 2.0)"
 
 
-class SqliteSearch:
-    def __init__(self, db: apsw.Connection) -> None:
-        self.db = db
+class SqliteSearch(SqlSearch):
+    db: StoreConnection
 
     def match(
         self, query: Query, filters: Filters, limit: int, *, newest: bool = False
@@ -145,22 +135,6 @@ class SqliteSearch:
         )
         return [CardMatch(session, -score, at) for session, score, at in rows]
 
-    def turn_of(self, session: int, key: int) -> Match | None:
-        row = first_row(
-            self.db,
-            """
-            SELECT e.id, d.turn, d.created_at
-            FROM events e
-            JOIN docs d ON d.id = (SELECT max(id) FROM docs WHERE id <= e.id)
-            WHERE e.session_id=? AND e.key=?
-            """,
-            (session, key),
-        )
-        if row is None:
-            return None
-        ident, turn, created = row
-        return Match(session, ident & _MASK, ident & _MASK, turn, created, 0.0)
-
     def stem(self, word: str) -> str:
         found = self._tokenizer(
             word.encode(),
@@ -205,71 +179,6 @@ class SqliteSearch:
         )
         return [TurnMatch(ident >> SEQ_BITS, *rest) for ident, *rest in rows]
 
-    def commits(self, words: list[str], filters: Filters, limit: int) -> list[LinkedCommit]:
-        where = ["c.evidence IS NOT NULL", "c.superseded_by IS NULL"]
-        values: list[Any] = []
-        for word in words:
-            where.append("(c.subject LIKE ? ESCAPE '\\' OR c.annotation LIKE ? ESCAPE '\\')")
-            values += [_like(word)] * 2
-        if filters.projects is not None:
-            where.append("c.project_id IN (SELECT value FROM json_each(?))")
-            values.append(as_json(filters.projects))
-        for sign, limit_at in ((">=", filters.since), ("<=", filters.until)):
-            if limit_at is not None:
-                where.append(f"c.committed_at {sign} ?")
-                values.append(limit_at)
-        if filters.agents or filters.branch:
-            of = ["s.agent IN (SELECT value FROM json_each(?))"] if filters.agents else []
-            of += ["s.branch = ?"] if filters.branch else []
-            where.append(
-                "EXISTS (SELECT 1 FROM parts q JOIN sessions s ON s.id=q.session_id WHERE "
-                "q.sha=c.sha "
-                f"AND {' AND '.join(of)})"
-            )
-            values += [as_json(filters.agents)] if filters.agents else []
-            values += [filters.branch] if filters.branch else []
-        rows = fetch(
-            self.db,
-            "SELECT c.sha, c.subject, c.committed_at, c.evidence, c.confidence, p.identity, "
-            "c.annotation "
-            f"FROM checkpoints c JOIN projects p ON p.id=c.project_id WHERE {' AND '.join(where)} "
-            "ORDER BY c.committed_at DESC, c.sha LIMIT ?",
-            (*values, limit),
-        )
-        return [
-            LinkedCommit(sha, subject, at, evidence, confidence, project, _note(note))
-            for sha, subject, at, evidence, confidence, project, note in rows
-        ]
-
-    def agents_of(self, shas: list[str]) -> dict[str, list[str]]:
-        sql = (
-            "SELECT DISTINCT q.sha, s.agent FROM parts q JOIN sessions s ON s.id=q.session_id "
-            "WHERE q.sha IN (SELECT value FROM json_each(?)) ORDER BY 1, 2"
-        )
-        found: dict[str, list[str]] = {}
-        for sha, agent in fetch(self.db, sql, (as_json(shas),)):
-            found.setdefault(sha, []).append(agent)
-        return found
-
-    def owners(self, sessions: Iterable[int]) -> dict[int, SessionOwner]:
-        found: dict[int, tuple[int | None, str, int]] = {}
-        asked = set(sessions)
-        while asked:
-            rows = fetch(
-                self.db,
-                f"""
-                SELECT s.id, p.id, {THREAD}, s.own_from
-                FROM sessions s
-                LEFT JOIN sessions p ON p.agent=s.agent AND p.session_id=s.parent
-                WHERE s.id IN (SELECT value FROM json_each(?))
-                """,
-                (as_json(sorted(asked)),),
-            )
-            found |= {number: (parent, thread, own) for number, parent, thread, own in rows}
-            parents = {parent for parent, _, _ in found.values() if parent is not None}
-            asked = parents - found.keys()
-        return {number: _owner(number, found) for number in sessions if number in found}
-
     def words_like(self, beginning: str, limit: int) -> list[str]:
         # a name for the index's own list, in memory; the file is open for reading
         self.db.pragma("query_only", False)
@@ -282,33 +191,6 @@ class SqliteSearch:
             "?"
         )
         return [row[0] for row in fetch(self.db, sql, (beginning, beginning + "\U0010ffff", limit))]
-
-
-def _owner(session: int, found: dict[int, tuple[int | None, str, int]]) -> SessionOwner:
-    """Follow a session up to the main session it worked for."""
-    main = session
-    seen = {main}
-    while (parent := found[main][0]) is not None and parent not in seen:
-        main = parent
-        seen.add(main)
-    return SessionOwner(main, found[main][1], found[session][2])
-
-
-def columns(fields: tuple[str, ...]) -> str:
-    """FTS5's column filter for the fields people name; none is all of them."""
-    return "{" + " ".join(_COLUMNS[field] for field in fields or FIELDS) + "} : "
-
-
-def compile_query(query: Query, fields: tuple[str, ...]) -> str:
-    """A query in FTS5's words. Every atom is quoted, so no text of a person's is ever syntax."""
-    where = columns(fields)
-    parts = [where + "(" + " OR ".join(map(quote_atom, clause)) + ")" for clause in query.clauses]
-    parts += [f"{{files}} : {quote_atom(Atom(path, prefix=True))}" for path in query.files]
-    parts += [f"{{names}} : {quote_atom(Atom(name))}" for name in query.tools]
-    text = " AND ".join(parts)
-    for atom in query.without:
-        text = f"({text}) NOT {where}{quote_atom(atom)}"
-    return text
 
 
 def passage_expression(wanted: PassageQuery, fields: tuple[str, ...]) -> str:
@@ -329,21 +211,3 @@ def _within(query: Query, fields: tuple[str, ...], where: list[str], values: lis
     elif query.without:
         where.append("d.id NOT IN (SELECT rowid FROM words WHERE words MATCH ?)")
         values.append(columns(fields) + "(" + " OR ".join(map(quote_atom, query.without)) + ")")
-
-
-def quote_atom(atom: Atom) -> str:
-    if atom.apart:
-        first = " AND ".join(f'"{word}"' for word in atom.words)
-        return f"({first})"
-    text = atom.text.replace('"', '""').replace("\x00", " ")
-    return f'"{text}"' + ("*" if atom.prefix else "")
-
-
-def _like(word: str) -> str:
-    for char in "\\%_":
-        word = word.replace(char, "\\" + char)
-    return f"%{word}%"
-
-
-def _note(body: str | None) -> Annotation | None:
-    return msgspec.json.decode(body, type=Annotation) if body else None

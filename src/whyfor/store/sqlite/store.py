@@ -15,24 +15,24 @@ import apsw
 
 from whyfor.model.errors import WhyforError
 from whyfor.store.journal import Journal, JournalMark
+from whyfor.store.sql.checkpoints import SqlCheckpoints
+from whyfor.store.sql.sessions import SqlSessions
 from whyfor.store.sqlite import commit
-from whyfor.store.sqlite.checkpoints import SqliteCheckpoints
 from whyfor.store.sqlite.connection import StoreConnection, connect, explained, fetch
 from whyfor.store.sqlite.schema import missing_tables
-from whyfor.store.sqlite.sessions import SqliteSessions
 
 if TYPE_CHECKING:
+    from whyfor.store.sql.conversation import SqlConversation
+    from whyfor.store.sql.listing import SqlListing
+    from whyfor.store.sql.memory import SqlMemory
+    from whyfor.store.sql.projects import SqlProjects
+    from whyfor.store.sql.signals import SqlSignals
+    from whyfor.store.sql.stats import SqlStats
     from whyfor.store.sqlite.capture import SqliteCapture
-    from whyfor.store.sqlite.conversation import SqliteConversation
     from whyfor.store.sqlite.feed import SqliteFeed
     from whyfor.store.sqlite.forget import SqliteForget
     from whyfor.store.sqlite.links import SqliteLinks
-    from whyfor.store.sqlite.listing import SqliteListing
-    from whyfor.store.sqlite.memory import SqliteMemory
-    from whyfor.store.sqlite.projects import SqliteProjects
     from whyfor.store.sqlite.search import SqliteSearch
-    from whyfor.store.sqlite.signals import SqliteSignals
-    from whyfor.store.sqlite.stats import SqliteStats
 
 # Each table, with its indexes. A check of the whole database also reads the search index as such,
 # which takes three times as long as all the rest.
@@ -51,8 +51,8 @@ class SqliteStore:
         inode = _inode(path)
         self.db = connect(path, readonly=readonly) if db is None else db
         self._inode = inode or _inode(path)
-        self.sessions = SqliteSessions(self.db)
-        self.checkpoints = SqliteCheckpoints(self.db)
+        self.sessions = SqlSessions(self.db)
+        self.checkpoints = SqlCheckpoints(self.db)
 
     # Facets that a command does not need are not imported either: most commands need three.
 
@@ -62,17 +62,21 @@ class SqliteStore:
 
         return SqliteCapture(self.db)
 
-    @cached_property
-    def listing(self) -> SqliteListing:
-        from whyfor.store.sqlite.listing import SqliteListing
-
-        return SqliteListing(self.db)
+    @property
+    def records(self) -> SqliteCapture:
+        return self.capture
 
     @cached_property
-    def conversation(self) -> SqliteConversation:
-        from whyfor.store.sqlite.conversation import SqliteConversation
+    def listing(self) -> SqlListing:
+        from whyfor.store.sql.listing import SqlListing
 
-        return SqliteConversation(self.db)
+        return SqlListing(self.db)
+
+    @cached_property
+    def conversation(self) -> SqlConversation:
+        from whyfor.store.sql.conversation import SqlConversation
+
+        return SqlConversation(self.db)
 
     @cached_property
     def search(self) -> SqliteSearch:
@@ -87,22 +91,22 @@ class SqliteStore:
         return SqliteLinks(self.db)
 
     @cached_property
-    def signals(self) -> SqliteSignals:
-        from whyfor.store.sqlite.signals import SqliteSignals
+    def signals(self) -> SqlSignals:
+        from whyfor.store.sql.signals import SqlSignals
 
-        return SqliteSignals(self.db)
-
-    @cached_property
-    def projects(self) -> SqliteProjects:
-        from whyfor.store.sqlite.projects import SqliteProjects
-
-        return SqliteProjects(self.db)
+        return SqlSignals(self.db)
 
     @cached_property
-    def memory(self) -> SqliteMemory:
-        from whyfor.store.sqlite.memory import SqliteMemory
+    def projects(self) -> SqlProjects:
+        from whyfor.store.sql.projects import SqlProjects
 
-        return SqliteMemory(self.db)
+        return SqlProjects(self.db)
+
+    @cached_property
+    def memory(self) -> SqlMemory:
+        from whyfor.store.sql.memory import SqlMemory
+
+        return SqlMemory(self.db)
 
     @cached_property
     def feed(self) -> SqliteFeed:
@@ -111,10 +115,10 @@ class SqliteStore:
         return SqliteFeed(self.db)
 
     @cached_property
-    def stats(self) -> SqliteStats:
-        from whyfor.store.sqlite.stats import SqliteStats
+    def stats(self) -> SqlStats:
+        from whyfor.store.sql.stats import SqlStats
 
-        return SqliteStats(self.db)
+        return SqlStats(self.db)
 
     @cached_property
     def forget(self) -> SqliteForget:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-import apsw
 import msgspec
 
 from whyfor.model.events import SEQ_BITS
@@ -20,9 +19,8 @@ from whyfor.model.listing import (
     RowPart,
 )
 from whyfor.model.query import Atom, Query
-from whyfor.store.sqlite.connection import fetch, first_row
-from whyfor.store.sqlite.filters import ENDS_OF_PATH, WRONG, as_json, file_terms
-from whyfor.store.sqlite.search import compile_query
+from whyfor.store.sql.database import Database, WordIndex, fetch, first_row
+from whyfor.store.sql.filters import ENDS_OF_PATH, WRONG, as_json, file_terms
 
 _SORTED_BY = {
     "last": "l.last_at",
@@ -53,13 +51,13 @@ _OUTCOME = {
     "committed": f"l.session_id IN ({_COMMITTED})",
     "changed": f"l.session_id IN ({_WROTE}) AND l.session_id NOT IN ({_COMMITTED})",
     "nothing": f"l.session_id NOT IN ({_WROTE}) AND l.session_id NOT IN ({_COMMITTED})",
-    "open": "l.session_id IN (SELECT m.head FROM json_each(?) j JOIN listed m "
-    "ON m.session_id=j.value)",
+    "open": "l.session_id IN (SELECT m.head FROM listed m "
+    "WHERE m.session_id IN (SELECT value FROM json_each(?)))",
 }
 
 
-class SqliteListing:
-    def __init__(self, db: apsw.Connection) -> None:
+class SqlListing:
+    def __init__(self, db: Database) -> None:
         self.db = db
 
     def page(
@@ -72,7 +70,7 @@ class SqliteListing:
         upwards: bool = False,
     ) -> list[tuple[RowKey, ListedSession]]:
         by = _SORTED_BY[sort]
-        where, values = _where(which)
+        where, values = _where(which, self.db.index)
         sign, order = (">", "ASC") if upwards else ("<", "DESC")
         if after is not None:
             where += f" AND ({by}, l.session_id) {sign} (?, ?)"
@@ -89,7 +87,7 @@ class SqliteListing:
         return found[::-1] if upwards else found
 
     def count(self, which: ListFilter, sort: str = "last", before: RowKey | None = None) -> int:
-        where, values = _where(which)
+        where, values = _where(which, self.db.index)
         if before is not None:
             where += f" AND ({_SORTED_BY[sort]}, l.session_id) > (?, ?)"
             values += [before.value, before.head]
@@ -103,11 +101,11 @@ class SqliteListing:
             SELECT l.session_id, s.id, s.agent, s.session_id, p.identity, s.cwd, s.branch, s.title,
                    l.began_at, l.last_at, l.worked_all, l.tokens, s.models, o.asked, o.failed,
                    s.parent IS NOT NULL
-            FROM json_each(?) j
-            JOIN listed l ON l.session_id=j.value
+            FROM listed l
             JOIN sessions s ON s.id=l.shown
             JOIN listed o ON o.session_id=l.shown
             LEFT JOIN projects p ON p.id=s.project_id
+            WHERE l.session_id IN (SELECT value FROM json_each(?))
             """,
             (given,),
         )
@@ -258,7 +256,7 @@ class SqliteListing:
         return [FolderCount(*row) for row in rows]
 
     def months(self, which: ListFilter) -> list[PeriodCount]:
-        where, values = _where(which)
+        where, values = _where(which, self.db.index)
         rows = fetch(
             self.db,
             f"SELECT {_period('%Y-%m')}, count(*) {_rows_with(where)} {where} AND l.last_at > 0 "
@@ -269,7 +267,7 @@ class SqliteListing:
         return [PeriodCount(*row) for row in rows]
 
     def days(self, which: ListFilter, since: int, until: int) -> list[PeriodCount]:
-        where, values = _where(which)
+        where, values = _where(which, self.db.index)
         day = _period("%Y-%m-%d")
         span = "AND l.last_at BETWEEN ? AND ?"
         values += [since, until]
@@ -293,7 +291,7 @@ class SqliteListing:
         return [PeriodCount(day, count, commits.get(day, 0)) for day, count in rows]
 
     def branches(self, which: ListFilter, limit: int) -> list[str]:
-        where, values = _where(which)
+        where, values = _where(which, self.db.index)
         rows = fetch(
             self.db,
             f"SELECT s.branch {_rows_with(where, 's.branch')} {where} AND s.branch IS NOT NULL "
@@ -314,7 +312,7 @@ def _period(form: str) -> str:
     return f"strftime('{form}', l.last_at / 1000, 'unixepoch', 'localtime')"
 
 
-def _where(which: ListFilter) -> tuple[str, list[Any]]:
+def _where(which: ListFilter, index: WordIndex) -> tuple[str, list[Any]]:
     """The filter as conditions that each begin with AND."""
     parts: list[tuple[str, list[Any]]] = []
     if which.agent:
@@ -337,21 +335,21 @@ def _where(which: ListFilter) -> tuple[str, list[Any]]:
     if which.outcome:
         given = [as_json(list(which.open_sessions))] if which.outcome == "open" else []
         parts.append((_OUTCOME[which.outcome], given))
-    parts += [_word(word) for word in which.words]
+    parts += [_word(word, index) for word in which.words]
     if which.file:
         parts.append(_file(which.file))
     where = "".join(f" AND ({condition})" for condition, _ in parts)
     return where, [value for _, values in parts for value in values]
 
 
-def _word(word: str) -> tuple[str, list[Any]]:
+def _word(word: str, index: WordIndex) -> tuple[str, list[Any]]:
     """In the title, or in a prompt."""
     query = Query(clauses=((Atom(word, prefix=True),),))
     condition = (
         "s.title LIKE ? ESCAPE '\\' OR l.session_id IN (SELECT m.head FROM listed m "
-        f"WHERE m.session_id IN (SELECT rowid >> {SEQ_BITS} FROM words WHERE words MATCH ?))"
+        f"WHERE m.session_id IN (SELECT w.id >> {SEQ_BITS} FROM ({index.matching()}) w))"
     )
-    return condition, [f"%{_escaped(word)}%", compile_query(query, ("prompts",))]
+    return condition, [f"%{_escaped(word)}%", index.expression(query, ("prompts",))]
 
 
 def _file(text: str) -> tuple[str, list[Any]]:

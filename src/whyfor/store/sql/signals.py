@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import apsw
 import msgspec
 
 from whyfor.model.memory import Injection
 from whyfor.model.signals import CommitSignal, Process, Signal
-from whyfor.store.sqlite.connection import fetch, first_row, stepped, value
-from whyfor.store.sqlite.filters import as_json
+from whyfor.store.sql.database import Database, fetch, first_row, stepped, value
+from whyfor.store.sql.filters import as_json
 
 _SIGNAL = "at, agent, event, cwd, session_agent, session_id, how, repository, sha, data"
 _decode = msgspec.json.decode
@@ -19,7 +18,7 @@ _decode = msgspec.json.decode
 class SignalWriter:
     """The part of the write side that knows hooks."""
 
-    db: apsw.Connection
+    db: Database
 
     def add_signals(self, signals: list[Signal]) -> None:
         names = _SIGNAL.split(", ")
@@ -45,8 +44,8 @@ class SignalWriter:
         return None
 
 
-class SqliteSignals:
-    def __init__(self, db: apsw.Connection) -> None:
+class SqlSignals:
+    def __init__(self, db: Database) -> None:
         self.db = db
 
     def of_session(self, agent: str, session_id: str) -> list[Signal]:

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from whyfor.model.sources import Source
-from whyfor.store.sqlite.connection import fetch, first_row
-from whyfor.store.sqlite.segments import Segments
+from whyfor.store.sql.database import fetch, first_row
+from whyfor.store.sql.segments import Segments
 
 _NAMES = tuple(name for name in Source.__struct_fields__ if name not in ("id", "state"))
 _encode = msgspec.json.Encoder().encode

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import apsw
-
 from whyfor.model.paths import below
 from whyfor.model.sessions import Project
-from whyfor.store.sqlite.connection import fetch, first_row
-from whyfor.store.sqlite.counters import SessionCounters
-from whyfor.store.sqlite.filters import as_json
-from whyfor.store.sqlite.projects import SqliteProjects
+from whyfor.store.sql.counters import SessionCounters
+from whyfor.store.sql.database import Database, fetch, first_row
+from whyfor.store.sql.filters import as_json
+from whyfor.store.sql.projects import SqlProjects
 
 _DEPTH = 8  # subagents that call subagents
 _PROJECT = "identity, evidence, name, remote, root_commit, path"
@@ -18,7 +16,7 @@ _PROJECT = "identity, evidence, name, remote, root_commit, path"
 class PlaceWriter:
     """The part of the write side that knows projects."""
 
-    db: apsw.Connection
+    db: Database
     _live: dict[tuple[str, str], SessionCounters]
 
     def place(self, cwd: str) -> int | None:
@@ -34,7 +32,7 @@ class PlaceWriter:
         return Project(*row) if row else None
 
     def former(self, project: Project) -> list[tuple[str, str | None]]:
-        return SqliteProjects(self.db).former(project)
+        return SqlProjects(self.db).former(project)
 
     def learn_place(self, cwd: str, project: Project, former: list[str], observed_at: int) -> int:
         """This folder belongs to this project, as of now; what was known under former identities
@@ -43,7 +41,7 @@ class PlaceWriter:
         for identity in former:
             self._join(identity, project_id)
         self.db.execute(
-            "INSERT INTO places VALUES(?,?,?) ON CONFLICT DO UPDATE SET "
+            "INSERT INTO places VALUES(?,?,?) ON CONFLICT(cwd) DO UPDATE SET "
             "project_id=excluded.project_id, "
             "observed_at=excluded.observed_at",
             (cwd, project_id, observed_at),
@@ -110,11 +108,11 @@ class PlaceWriter:
                 UPDATE sessions SET project_id=p.project_id
                 FROM sessions p
                 WHERE p.agent=sessions.agent AND p.session_id=sessions.parent
-                  AND sessions.cwd IS NULL AND sessions.project_id IS NOT p.project_id
+                  AND sessions.cwd IS NULL AND sessions.project_id IS DISTINCT FROM p.project_id
                   AND (sessions.id IN (SELECT value FROM json_each(?1)) OR sessions.parent IN (
                     SELECT session_id FROM sessions
                     WHERE id IN (SELECT value FROM json_each(?1))))
-                RETURNING id, project_id
+                RETURNING sessions.id, sessions.project_id
                 """,
                 (as_json(callers),),
             )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import apsw
-
 from whyfor.model.sessions import Project
 from whyfor.store.journal import AliasEntry
-from whyfor.store.sqlite.connection import fetch, first_row
-from whyfor.store.sqlite.filters import UNCOUNTED
+from whyfor.store.sql.database import Database, fetch, first_row
+from whyfor.store.sql.filters import UNCOUNTED
 
 
-class SqliteProjects:
-    def __init__(self, db: apsw.Connection) -> None:
+class SqlProjects:
+    def __init__(self, db: Database) -> None:
         self.db = db
 
     def known(self) -> list[tuple[int, Project]]:
@@ -47,7 +45,10 @@ class SqliteProjects:
 
     def save_alias(self, entry: AliasEntry) -> None:
         self.db.execute(
-            "INSERT OR REPLACE INTO aliases VALUES(?,?,?)",
+            """
+            INSERT INTO aliases VALUES(?,?,?)
+            ON CONFLICT(path) DO UPDATE SET identity=excluded.identity, at=excluded.at
+            """,
             (entry.path, entry.project.identity, entry.at),
         )
 

@@ -24,11 +24,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import apsw
-
 from whyfor.model.events import SEQ_BITS
 from whyfor.model.memory import SearchCard
 from whyfor.model.titles import TITLE_PROMPT
+from whyfor.store.sql.database import Database
 
 MAX_DOC = 65_536
 RESULT_HEAD = 1_500
@@ -38,8 +37,9 @@ CALL = 400  # characters of a tool call that say what it does; the rest is what 
 COLUMNS = ("prompts", "answers", "thinking", "tools", "results")
 _COLUMN = {"user.prompt": 0, "assistant.message": 1, "assistant.thinking": 2, "tool.result": 4}
 _TOOLS = 3
-_WORDS = f"INSERT INTO words(rowid, {', '.join(COLUMNS)}, files, names) VALUES(?,?,?,?,?,?,?,?)"
-_PASSAGES = "INSERT INTO passages(rowid, prompts, answers, calls) VALUES(?,?,?,?)"
+_WORDS = (*COLUMNS, "files", "names")
+_PASSAGES = ("prompts", "answers", "calls")
+_CARDS = ("title", "prompts", "closing", "files", "commits", "learned")
 _SPOKEN = {"user.prompt": 0, "assistant.message": 1}
 _DONE = 2
 _IDENTIFIER = re.compile(r"\b(?:[A-Za-z]+[a-z][A-Z]|[A-Za-z\d]+_[A-Za-z\d])\w*")
@@ -105,7 +105,7 @@ def _pieces(text: str) -> Iterator[str]:
     yield text[begin:]
 
 
-def index_session(db: apsw.Connection, session: int, dirty_from: int) -> None:
+def index_session(db: Database, session: int, dirty_from: int) -> None:
     """Bring the documents of a session up to date from a changed event on; what is remembered of
     it, its card too, is made anew by the next ingest's last step."""
     base = session << SEQ_BITS
@@ -129,20 +129,20 @@ def index_session(db: apsw.Connection, session: int, dirty_from: int) -> None:
             columns = ("\n".join(texts) for texts in doc.texts)
             yield (ident, *columns, "\n".join(sorted(paths)), "\n".join(sorted(doc.names)))
 
-    db.executemany(_WORDS, words())
-    db.executemany(_PASSAGES, passages)
+    db.index.add("words", _WORDS, words())
+    db.index.add("passages", _PASSAGES, passages)
     db.executemany("INSERT INTO docs VALUES(?,?,?,?)", rows)
 
 
-def index_title(db: apsw.Connection, session: int, title: str, created_at: int | None) -> None:
+def index_title(db: Database, session: int, title: str, created_at: int | None) -> None:
     ident = session << SEQ_BITS
     remove_documents(db, ident, ident)
     db.execute("INSERT INTO docs VALUES(?,0,1,?)", (ident, created_at))
-    db.execute("INSERT INTO words(rowid, title) VALUES(?,?)", (ident, title))
-    db.execute("INSERT INTO passages(rowid, title) VALUES(?,?)", (ident << PART_BITS, title))
+    db.index.add("words", ("title",), [(ident, title)])
+    db.index.add("passages", ("title",), [(ident << PART_BITS, title)])
 
 
-def index_card(db: apsw.Connection, session: int, card: SearchCard) -> None:
+def index_card(db: Database, session: int, card: SearchCard) -> None:
     """Write the card of a session that has none."""
     title = _rows(db, "SELECT coalesce(title, '') FROM sessions WHERE id=?", (session,))
     files = _rows(
@@ -167,11 +167,7 @@ def index_card(db: apsw.Connection, session: int, card: SearchCard) -> None:
         f"{card.commits}\n{_joined(subjects)}",
         card.learned,
     )
-    db.execute(
-        "INSERT INTO cards(rowid, title, prompts, closing, files, commits, learned) "
-        "VALUES(?,?,?,?,?,?,?)",
-        (session, *map(_spelled, columns)),
-    )
+    db.index.add("cards", _CARDS, [(session, *map(_spelled, columns))])
 
 
 def _joined(rows: list[Any]) -> str:
@@ -189,22 +185,20 @@ def _spelled(text: str) -> str:
     return f"{text} {' '.join(parts)}" if parts else text
 
 
-def remove_documents(db: apsw.Connection, first: int, last: int) -> None:
+def remove_documents(db: Database, first: int, last: int) -> None:
     """Take documents out of the index, by the numbers of the first and the last event."""
     docs = _rows(db, "SELECT id FROM docs WHERE id BETWEEN ? AND ?", (first, last))
     if not docs:
         return
-    span = (first << PART_BITS, ((last + 1) << PART_BITS) - 1)
-    passages = _rows(db, "SELECT rowid FROM passages WHERE rowid BETWEEN ? AND ?", span)
-    db.executemany("DELETE FROM words WHERE rowid=?", docs)
-    db.executemany("DELETE FROM passages WHERE rowid=?", passages)
+    passages = db.index.numbers("passages", first << PART_BITS, ((last + 1) << PART_BITS) - 1)
+    db.index.remove("words", [ident for (ident,) in docs])
+    db.index.remove("passages", passages)
     db.executemany("DELETE FROM docs WHERE id=?", docs)
 
 
-def index_all(db: apsw.Connection) -> None:
+def index_all(db: Database) -> None:
     """Make the whole index from the stored events."""
-    for table in ("words", "passages"):
-        db.execute(f"INSERT INTO {table}({table}) VALUES('delete-all')")
+    db.index.clear()
     db.execute("DELETE FROM docs")
     sql = "SELECT id, title, title_rank, started_at FROM sessions ORDER BY id"
     for session, title, rank, started_at in _rows(db, sql, ()):
@@ -213,10 +207,11 @@ def index_all(db: apsw.Connection) -> None:
         index_session(db, session, 1)
 
 
-def _documents(db: apsw.Connection, base: int, first: int, top: int) -> Iterator[_Doc]:
+def _documents(db: Database, base: int, first: int, top: int) -> Iterator[_Doc]:
     doc: _Doc | None = None
     query = (
-        "SELECT id, turn, kind, name, text, created_at FROM event_texts WHERE id BETWEEN ? AND ?"
+        "SELECT id, turn, kind, name, text, created_at FROM event_texts "
+        "WHERE id BETWEEN ? AND ? ORDER BY id"
     )
     for ident, turn, kind, name, text, created_at in db.execute(query, (first, top)):
         seq = ident - base
@@ -245,10 +240,10 @@ def ends(text: str) -> str:
     return f"{text[:RESULT_HEAD]}\n{text[-RESULT_TAIL:]}"
 
 
-def _files(db: apsw.Connection, session: int, seq: int) -> list[tuple[int, str]]:
+def _files(db: Database, session: int, seq: int) -> list[tuple[int, str]]:
     sql = "SELECT seq, path FROM touches WHERE session_id=? AND seq>=?"
     return [(at, path) for at, path in _rows(db, sql, (session, seq))]
 
 
-def _rows(db: apsw.Connection, sql: str, values: tuple[int, ...]) -> list[Any]:
+def _rows(db: Database, sql: str, values: tuple[int, ...]) -> list[Any]:
     return list(db.execute(sql, values))

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import apsw
-
 from whyfor.model.events import SEQ_BITS, SEQ_MASK
+from whyfor.store.sql.database import Database
 
 PAUSE = 3_600_000  # ms: longer silences are not work
 _DEPTH = 32  # callers of callers, copies of copies
@@ -35,16 +34,16 @@ _WORKED = """
     FROM (
       SELECT at, prompt, lag(at) OVER (ORDER BY at) AS before
       FROM (
-        SELECT created_at AS at, 1 AS prompt FROM events INDEXED BY events_asked
+        SELECT created_at AS at, TRUE AS prompt FROM events INDEXED BY events_asked
         WHERE session_id=?1 AND kind='user.prompt' AND actor='user' AND id >= ?2
         UNION ALL
-        SELECT created_at, 0 FROM events INDEXED BY events_returned
+        SELECT created_at, FALSE FROM events INDEXED BY events_returned
         WHERE session_id=?1 AND kind='tool.result' AND id >= ?2
         UNION ALL
-        SELECT created_at, 0 FROM usage WHERE session_id=?1 AND counts
+        SELECT created_at, FALSE FROM usage WHERE session_id=?1 AND counts
         UNION ALL
-        SELECT ended_at, 0 FROM sessions WHERE id=?1)
-      WHERE at IS NOT NULL)
+        SELECT ended_at, FALSE FROM sessions WHERE id=?1) moments
+      WHERE at IS NOT NULL) steps
     WHERE NOT prompt AND at - before <= ?3
 """
 _OWN = """
@@ -62,8 +61,8 @@ _PUT = """
 """
 _ROW = """
     UPDATE listed SET (last_at, began_at, worked_all, tokens) = (
-        SELECT max(iif(s.own_from > 1 AND NOT s.messages, 0,
-                       coalesce(s.ended_at, s.started_at, 0))),
+        SELECT max(CASE WHEN s.own_from > 1 AND s.messages=0 THEN 0
+                        ELSE coalesce(s.ended_at, s.started_at, 0) END),
                coalesce(min(CASE WHEN s.parent IS NULL OR s.id=?1 THEN s.started_at END), 0),
                sum(CASE WHEN s.parent IS NULL OR s.id=?1 THEN m.worked ELSE 0 END),
                coalesce(sum(
@@ -75,7 +74,7 @@ _ROW = """
       shown = (
         SELECT s.id FROM listed m JOIN sessions s ON s.id=m.session_id
         WHERE m.head=?1 AND (s.parent IS NULL OR s.id=?1)
-        ORDER BY s.own_from > 1 AND NOT s.messages, coalesce(s.ended_at, s.started_at, 0) DESC,
+        ORDER BY s.own_from > 1 AND s.messages=0, coalesce(s.ended_at, s.started_at, 0) DESC,
                  s.id DESC
         LIMIT 1)
     WHERE session_id=?1 AND head=?1
@@ -95,7 +94,7 @@ _ABOVE = """
 _MEMBERS = "SELECT session_id FROM listed WHERE head=?"
 
 
-def renew_listing(db: apsw.Connection, sessions: Iterable[int]) -> None:
+def renew_listing(db: Database, sessions: Iterable[int]) -> None:
     """Bring the rows of these sessions up to date, inside the caller's transaction."""
     heads: set[int] = set()
     for number in sorted(sessions):
@@ -103,7 +102,7 @@ def renew_listing(db: apsw.Connection, sessions: Iterable[int]) -> None:
     db.executemany(_ROW, [(head,) for head in sorted(heads)])
 
 
-def remove_listing(db: apsw.Connection, session: int) -> None:
+def remove_listing(db: Database, session: int) -> None:
     """A session was deleted: those that stood in its row get rows of their own."""
     left = _rows(db, "SELECT session_id FROM listed WHERE head=?1 AND session_id<>?1", (session,))
     head = _rows(db, "SELECT head FROM listed WHERE session_id=?", (session,))
@@ -112,12 +111,12 @@ def remove_listing(db: apsw.Connection, session: int) -> None:
     db.executemany(_ROW, head)
 
 
-def fill_listing(db: apsw.Connection) -> None:
+def fill_listing(db: Database) -> None:
     """List everything that is kept, for a database that had no list."""
     renew_listing(db, [number for (number,) in _rows(db, "SELECT id FROM sessions")])
 
 
-def _renew(db: apsw.Connection, number: int) -> set[int]:
+def _renew(db: Database, number: int) -> set[int]:
     """Renew a session's line; return the heads of the rows that are otherwise now."""
     found = _first(db, "SELECT own_from FROM sessions WHERE id=?", (number,))
     if found is None:
@@ -137,7 +136,7 @@ def _renew(db: apsw.Connection, number: int) -> set[int]:
     return heads
 
 
-def _open_end(db: apsw.Connection, sql: str, number: int) -> int | None:
+def _open_end(db: Database, sql: str, number: int) -> int | None:
     """The last event of a sort, if nothing was asked, done or said after it."""
     found = _rows(db, sql, (number,))[0][0]
     top = (number << SEQ_BITS) | SEQ_MASK
@@ -146,7 +145,7 @@ def _open_end(db: apsw.Connection, sql: str, number: int) -> int | None:
     return int(found)
 
 
-def _head(db: apsw.Connection, number: int) -> int:
+def _head(db: Database, number: int) -> int:
     """The first session of the row a session stands in."""
     for _ in range(_DEPTH):
         found = _first(db, _ABOVE, (number,))
@@ -156,7 +155,7 @@ def _head(db: apsw.Connection, number: int) -> int:
     return number
 
 
-def _move(db: apsw.Connection, before: int) -> set[int]:
+def _move(db: Database, before: int) -> set[int]:
     """Put the sessions of a row where they belong now; return the heads of all rows concerned."""
     members = [number for (number,) in _rows(db, _MEMBERS, (before,))]
     heads = [_head(db, number) for number in members]
@@ -166,7 +165,7 @@ def _move(db: apsw.Connection, before: int) -> set[int]:
     return {before, *heads}
 
 
-def _adopt(db: apsw.Connection, number: int, head: int) -> set[int]:
+def _adopt(db: Database, number: int, head: int) -> set[int]:
     """A session is new: subagents of it that came before it stand in its row now."""
     rows = _rows(
         db,
@@ -182,9 +181,9 @@ def _adopt(db: apsw.Connection, number: int, head: int) -> set[int]:
     return {head}
 
 
-def _first(db: apsw.Connection, sql: str, values: tuple[Any, ...]) -> Any:
+def _first(db: Database, sql: str, values: tuple[Any, ...]) -> Any:
     return next(iter(_rows(db, sql, values)), None)
 
 
-def _rows(db: apsw.Connection, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
+def _rows(db: Database, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
     return db.execute(sql, values).fetchall()

@@ -11,13 +11,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-import apsw
 import msgspec
 
 from whyfor.model.checkpoints import ChangeRecord
 from whyfor.model.errors import StoreError
 from whyfor.model.events import SEQ_BITS, EventRef
-from whyfor.store.sqlite.connection import fetch
+from whyfor.store.sql.database import Database, fetch
 
 KEPT = 5000
 _SPARE = 1000  # more than that before the oldest are dropped: not with every write
@@ -28,7 +27,7 @@ _decode = msgspec.json.Decoder(set[int]).decode
 
 
 class ChangeLog:
-    def __init__(self, db: apsw.Connection) -> None:
+    def __init__(self, db: Database) -> None:
         self.db = db
 
     def ends(self) -> tuple[int, int]:
@@ -62,7 +61,10 @@ class ChangeLog:
 
     def add_event(self, ident: int) -> None:
         self.db.execute(
-            f"INSERT OR REPLACE INTO changes(id, event) VALUES(max(?, 1 + {_LAST}), ?)",
+            f"""
+            INSERT INTO changes(id, event) VALUES(max(?, 1 + {_LAST}), ?)
+            ON CONFLICT(event) DO UPDATE SET id=excluded.id
+            """,
             (_now(), ident),
         )
 
@@ -75,8 +77,10 @@ class ChangeLog:
             sessions = {*sessions, *_decode(listed)}
         self.db.execute(
             f"""
-            INSERT OR REPLACE INTO changes(id, sha, project_id, sessions)
+            INSERT INTO changes(id, sha, project_id, sessions)
             VALUES(max(?, 1 + {_LAST}), ?, ?, ?)
+            ON CONFLICT(sha) DO UPDATE SET
+              id=excluded.id, project_id=excluded.project_id, sessions=excluded.sessions
             """,
             (_now(), commit, project, msgspec.json.encode(sorted(sessions)).decode()),
         )
@@ -117,10 +121,18 @@ class ChangeLog:
         self._mark(last)
 
     def _mark(self, number: int) -> None:
-        self.db.execute("INSERT OR REPLACE INTO marks VALUES(?,?)", (_MARK, number))
+        save_mark(self.db, _MARK, number)
 
 
-def _alike(old: apsw.Connection, fresh: apsw.Connection) -> bool:
+def save_mark(db: Database, name: str, number: int) -> None:
+    """Store a number under a name, in the caller's transaction."""
+    db.execute(
+        "INSERT INTO marks VALUES(?,?) ON CONFLICT(name) DO UPDATE SET value=excluded.value",
+        (name, number),
+    )
+
+
+def _alike(old: Database, fresh: Database) -> bool:
     numbers = (
         "SELECT id, agent, session_id, last_seq FROM sessions ORDER BY id",
         "SELECT id, identity FROM projects ORDER BY id",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import apsw
 import msgspec
 
 from whyfor.model.events import (
@@ -22,8 +21,8 @@ from whyfor.model.events import (
 from whyfor.model.events import SEQ_MASK as _MASK
 from whyfor.model.sessions import Tokens
 from whyfor.model.sources import Source
-from whyfor.store.sqlite.connection import fetch, first_row, stepped, value
-from whyfor.store.sqlite.filters import as_json
+from whyfor.store.sql.database import Database, fetch, first_row, stepped, value
+from whyfor.store.sql.filters import as_json
 
 _NEAR = 40  # events after a question among which its answer is
 _QUESTIONS = 50  # of one stretch whose answers are looked for
@@ -38,22 +37,24 @@ _SMALL_DATA = "CASE WHEN octet_length(data) <= ?2 OR kind='tool.call' THEN data 
 _TOKENS = ("input", "cache_read", "cache_write", "output", "reasoning")
 
 
-class SqliteConversation:
-    def __init__(self, db: apsw.Connection) -> None:
+class SqlConversation:
+    def __init__(self, db: Database) -> None:
         self.db = db
 
     def events(self, session: int, first: int = 0, last: int = _MASK) -> Iterator[StoredEvent]:
         base = session << SEQ_BITS
         span = (base + first, base + last)
-        found = stepped(self.db, f"SELECT {_EVENT} FROM events WHERE id BETWEEN ? AND ?", span)
+        found = stepped(
+            self.db, f"SELECT {_EVENT} FROM events WHERE id BETWEEN ? AND ? ORDER BY id", span
+        )
         sizes = dict(fetch(self.db, _SIZES + "WHERE id BETWEEN ? AND ?", span))
         for ident, *row in found:
             yield _event(ident - base, row, sizes.get(ident, 0))
 
     def events_at(self, session: int, seqs: Iterable[int], text_max: int) -> list[StoredEvent]:
         base = session << SEQ_BITS
-        wanted = (base, str(sorted(set(seqs))))
-        where = "WHERE id IN (SELECT value + ?1 FROM json_each(?2))"
+        wanted = (as_json([base + seq for seq in sorted(set(seqs))]),)
+        where = "WHERE id IN (SELECT value FROM json_each(?))"
         text = f"CASE kind WHEN 'tool.call' THEN text ELSE substr(text, 1, {text_max:d}) END"
         columns = _EVENT.replace("text", text)
         rows = fetch(self.db, f"SELECT {columns} FROM events {where} ORDER BY id", wanted)
@@ -111,9 +112,9 @@ class SqliteConversation:
         sql = (
             "SELECT id - ?1 FROM (SELECT id, kind, text, data FROM events WHERE id BETWEEN ?1 AND "
             "?2 ORDER BY id DESC "
-            "LIMIT ?3) WHERE kind IN ('tool.call', 'approval.requested') AND "
+            "LIMIT ?3) e WHERE kind IN ('tool.call', 'approval.requested') AND "
             "max(octet_length(text), "
-            "coalesce(octet_length(data), 0)) > ?4"
+            "coalesce(octet_length(data), 0)) > ?4 ORDER BY id DESC"
         )
         rows = fetch(self.db, sql, (base, base + _MASK, among, size))
         return [event for (seq,) in rows for event in self.events(session, seq, seq)]
@@ -123,9 +124,10 @@ class SqliteConversation:
         sql = (
             f"SELECT id - ?1, turn, kind, created_at, {_SIZE}, "
             "CASE WHEN failed AND NOT denied THEN substr(text, 1, 80) END, "
-            "CASE WHEN kind='status.changed' THEN data ->> '$.rolled_back_turns' END, "
+            "CASE WHEN kind='status.changed' "
+            "THEN CAST(data ->> '$.rolled_back_turns' AS INTEGER) END, "
             "CASE WHEN kind='status.changed' THEN data ->> '$.rewound_to' END "
-            "FROM events WHERE id BETWEEN ?1 AND ?2"
+            "FROM events WHERE id BETWEEN ?1 AND ?2 ORDER BY id"
         )
         found = [EventHead(*row) for row in fetch(self.db, sql, (base, base + _MASK))]
         self._whole_sizes(session, found)
@@ -142,13 +144,13 @@ class SqliteConversation:
     def call_refs(self, session: int, first: int, last: int) -> list[CallRef]:
         base = session << SEQ_BITS
         sql = (
-            "SELECT * FROM (SELECT id - ?1, kind, coalesce(data ->> '$.id', data ->> '$.request') "
-            "AS ident, "
+            "SELECT * FROM (SELECT id - ?1 AS seq, kind, "
+            "coalesce(data ->> '$.id', data ->> '$.request') AS ident, "
             f"{_SIZE} FROM events WHERE id BETWEEN ?1 + ?2 AND ?1 + ?3 AND kind IN "
             "('tool.call', "
             "'tool.result', 'approval.requested', 'approval.resolved', 'question.asked', "
-            "'subagent.started')) "
-            "WHERE ident IS NOT NULL"
+            "'subagent.started')) e "
+            "WHERE ident IS NOT NULL ORDER BY seq"
         )
         found = [
             CallRef(seq, kind, str(ident), size)
@@ -162,7 +164,7 @@ class SqliteConversation:
         sql = (
             "SELECT id - ?1, kind, data ->> '$.id', octet_length(text) FROM events "
             "WHERE id BETWEEN ?1 + ?2 AND ?1 + ?3 AND kind='tool.result' "
-            "AND data ->> '$.id' IN (SELECT value FROM json_each(?4))"
+            "AND data ->> '$.id' IN (SELECT value FROM json_each(?4)) ORDER BY id"
         )
         wanted = as_json(list(idents))
         found = [CallRef(*row) for row in fetch(self.db, sql, (base, after, _MASK, wanted))]
@@ -175,16 +177,19 @@ class SqliteConversation:
         base = session << SEQ_BITS
         sql = "SELECT id - ?1, data ->> '$.uuid', data ->> '$.parent' FROM events WHERE "
         if seqs is None:
-            return fetch(self.db, sql + "id BETWEEN ?1 AND ?2", (base, base + _MASK))
+            return fetch(self.db, sql + "id BETWEEN ?1 AND ?2 ORDER BY id", (base, base + _MASK))
         return fetch(
             self.db,
-            sql + "id IN (SELECT value + ?1 FROM json_each(?2)) ORDER BY id",
-            (base, str(list(seqs))),
+            sql + "id IN (SELECT value FROM json_each(?2)) ORDER BY id",
+            (base, as_json([base + seq for seq in seqs])),
         )
 
     def ids(self, session: int, kind: str) -> dict[int, str | None]:
         base = session << SEQ_BITS
-        sql = "SELECT id - ?1, data ->> '$.id' FROM events WHERE id BETWEEN ?1 AND ?2 AND kind=?3"
+        sql = (
+            "SELECT id - ?1, data ->> '$.id' FROM events "
+            "WHERE id BETWEEN ?1 AND ?2 AND kind=?3 ORDER BY id"
+        )
         return dict(fetch(self.db, sql, (base, base + _MASK, kind)))
 
     def line_counts(self, session: int, seqs: Iterable[int]) -> dict[int, int]:
@@ -193,18 +198,18 @@ class SqliteConversation:
             "SELECT e.id - ?1, coalesce(l.lines, "
             "1 + length(e.text) - length(replace(e.text, char(10), ''))) "
             "FROM events e LEFT JOIN long_texts l ON l.id=e.id "
-            "WHERE e.id IN (SELECT value + ?1 FROM json_each(?2))"
+            "WHERE e.id IN (SELECT value FROM json_each(?2))"
         )
-        return dict(fetch(self.db, sql, (base, str(list(seqs)))))
+        return dict(fetch(self.db, sql, (base, as_json([base + seq for seq in seqs]))))
 
     def openings(self, session: int, seqs: Iterable[int], length: int) -> dict[int, str]:
         base = session << SEQ_BITS
         sql = (
-            "SELECT id - ?1, substr(text, 1, ?3) FROM events WHERE id IN (SELECT value + ?1 FROM "
+            "SELECT id - ?1, substr(text, 1, ?3) FROM events WHERE id IN (SELECT value FROM "
             "json_each(?2)) "
             "ORDER BY id"
         )
-        return dict(fetch(self.db, sql, (base, str(list(seqs)), length)))
+        return dict(fetch(self.db, sql, (base, as_json([base + seq for seq in seqs]), length)))
 
     def tokens_by_turn(self, session: int) -> dict[int, Tokens]:
         sums = ", ".join(f"sum({name})" for name in _TOKENS)
@@ -287,9 +292,9 @@ class SqliteConversation:
         )
         closing = fetch(
             self.db,
-            f"SELECT max(id) - ?, turn, created_at, {text} FROM events WHERE id BETWEEN ? AND ? "
-            "AND "
-            "kind='assistant.message' AND trim(text)<>'' GROUP BY turn",
+            f"SELECT id - ?1, turn, created_at, {text} FROM events WHERE id IN ("
+            "SELECT max(id) FROM events WHERE id BETWEEN ?2 AND ?3 AND "
+            "kind='assistant.message' AND trim(text)<>'' GROUP BY turn)",
             span,
         )
         found = [
@@ -306,9 +311,9 @@ class SqliteConversation:
     def _answer(self, base: int, question: int, last: int) -> SpokenWord | None:
         rows = fetch(
             self.db,
-            "SELECT id - ?, turn, created_at, json_extract(data, '$.answers') FROM events WHERE id "
+            "SELECT id - ?, turn, created_at, data -> '$.answers' FROM events WHERE id "
             "> ? AND id <= ? AND "
-            "kind='tool.result' AND json_type(data, '$.answers')='object' LIMIT 1",
+            "kind='tool.result' AND json_type(data, '$.answers')='object' ORDER BY id LIMIT 1",
             (base, base + question, base + min(question + _NEAR, last)),
         )
         if not rows:
@@ -348,7 +353,7 @@ class SqliteConversation:
         base = session << SEQ_BITS
         sql = (
             "SELECT id - ? FROM events WHERE id BETWEEN ? AND ? AND kind='user.prompt' AND "
-            "actor='user' LIMIT 1"
+            "actor='user' ORDER BY id LIMIT 1"
         )
         rows = fetch(self.db, sql, (base, base + first, base + last))
         return int(rows[0][0]) if rows else None
@@ -388,10 +393,9 @@ class SqliteConversation:
         base = session << SEQ_BITS
         rows = fetch(
             self.db,
-            "SELECT coalesce(json_extract(data, '$.input.command'), json_extract(data, "
-            "'$.input.cmd'), text) "
+            "SELECT coalesce(data ->> '$.input.command', data ->> '$.input.cmd', text) "
             "FROM events WHERE id BETWEEN ? AND ? AND kind='tool.call' AND lower(name) IN "
-            "(SELECT value FROM json_each(?))",
+            "(SELECT value FROM json_each(?)) ORDER BY id",
             (base + first, base + (_MASK if last is None else last), as_json(list(names))),
         )
         return [str(row[0]) for row in rows]
@@ -401,7 +405,7 @@ class SqliteConversation:
         sql = (
             "SELECT d.created_at, max(d.created_at, coalesce(e.created_at, 0)) FROM docs d LEFT "
             "JOIN events e ON "
-            "e.id = ? + d.last_seq WHERE d.id BETWEEN ? AND ? AND d.created_at <= ?"
+            "e.id = ? + d.last_seq WHERE d.id BETWEEN ? AND ? AND d.created_at <= ? ORDER BY d.id"
         )
         return [
             (since, to)
@@ -414,6 +418,7 @@ class SqliteConversation:
             SELECT id - ?1, turn, kind, actor, created_at
             FROM events
             WHERE id BETWEEN ?1 AND ?2
+            ORDER BY id
         """
         for row in stepped(self.db, sql, (base, base + _MASK)):
             yield EventMoment._make(row)
@@ -429,6 +434,7 @@ class SqliteConversation:
             WHERE id BETWEEN ?1 AND ?2 AND created_at IS NOT NULL
               AND kind IN ('user.prompt', 'assistant.message', 'tool.call', 'tool.result',
                            'turn.completed')
+            ORDER BY id
             """,
             (base, base + _MASK),
         )

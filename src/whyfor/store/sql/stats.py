@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import apsw
 import msgspec
 
 from whyfor.model.events import SEQ_MASK
@@ -19,8 +18,8 @@ from whyfor.model.stats import (
     StatsRow,
     StoreTotals,
 )
-from whyfor.store.sqlite.connection import fetch, first_row, value
-from whyfor.store.sqlite.filters import COUNTS, THREAD, WORKED, WRONG, as_json, session_filter
+from whyfor.store.sql.database import Database, fetch, first_row, value
+from whyfor.store.sql.filters import COUNTS, THREAD, WORKED, WRONG, as_json, session_filter
 
 # What happened in a session, not in the one it is a copy of.
 _OWN = f"(e.id & {SEQ_MASK}) >= s.own_from"
@@ -34,8 +33,8 @@ _RETURNED = "r.kind='tool.result'"
 _PROMPTED = "r.kind='user.prompt' AND r.actor='user'"
 
 
-class SqliteStats:
-    def __init__(self, db: apsw.Connection) -> None:
+class SqlStats:
+    def __init__(self, db: Database) -> None:
         self.db = db
 
     def totals(self) -> StoreTotals:
@@ -128,14 +127,14 @@ class SqliteStats:
               sum({COUNTS}),
               sum({COUNTS} AND s.ended_at >= ?),
               sum(s.parent IS NOT NULL AND {WORKED}),
-              sum((s.parent IS NULL) * s.prompts),
-              sum((s.parent IS NULL
-                   AND coalesce(s.input, s.cache_read, s.cache_write, s.output) IS NULL)
-                  * s.prompts),
+              sum(CASE WHEN s.parent IS NULL THEN s.prompts ELSE 0 END),
+              sum(CASE WHEN s.parent IS NULL
+                        AND coalesce(s.input, s.cache_read, s.cache_write, s.output) IS NULL
+                  THEN s.prompts ELSE 0 END),
               {sums}
             FROM sessions s LEFT JOIN projects p ON p.id=s.project_id
             WHERE {where}
-            GROUP BY s.agent, s.project_id, s.prompts
+            GROUP BY s.agent, s.project_id, p.identity, s.prompts
             """,
             (recent, *values),
         )
@@ -169,8 +168,8 @@ class SqliteStats:
               SELECT s.parent IS NULL AS main, coalesce(u.model, '(unknown)') AS model, {inner}
               FROM {tables} ON u.session_id=s.id
               WHERE u.counts AND {where}
-              GROUP BY u.session_id, 2
-            )
+              GROUP BY u.session_id, 1, 2
+            ) m
             GROUP BY 1
             """,
             values,
@@ -217,7 +216,7 @@ class SqliteStats:
         ]
 
     def commits(self, filters: Filters, beyond: str) -> tuple[int, int]:
-        where: list[str] = ["1"]
+        where: list[str] = ["TRUE"]
         values: list[Any] = []
         if filters.projects is not None:
             where.append("project_id IN (SELECT value FROM json_each(?))")
@@ -304,7 +303,7 @@ class SqliteStats:
 
 def _where(filters: Filters) -> tuple[str, list[Any]]:
     where, values = session_filter(filters)
-    return " AND ".join(where) or "1", values
+    return " AND ".join(where) or "TRUE", values
 
 
 def _with_turns(rows: list[StatsRow], turns: dict[str, tuple[int, int]]) -> list[StatsRow]:

@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import apsw
 import msgspec
 
 from whyfor.model.gaps import Gap
 from whyfor.model.sources import HiddenState, Source, StoredSegment
 from whyfor.store.journal import SegmentEntry
-from whyfor.store.sqlite.connection import fetch, first_row
+from whyfor.store.sql.database import Database, fetch, first_row
 
 _encode = msgspec.json.Encoder().encode
 
@@ -31,13 +30,18 @@ def stored_segment(row: tuple[Any, ...]) -> StoredSegment:
 class Segments:
     """The part of the writer that handles bytes only."""
 
-    def __init__(self, db: apsw.Connection) -> None:
+    def __init__(self, db: Database) -> None:
         self.db = db
 
     def add_segment(self, source: Source, entry: SegmentEntry) -> None:
         """Replaces a partial segment that began at the same byte."""
         self.db.execute(
-            "INSERT OR REPLACE INTO segments VALUES(?,?,?,?,?,?,?,?)",
+            """
+            INSERT INTO segments VALUES(?,?,?,?,?,?,?,?)
+            ON CONFLICT(source_id, generation, start) DO UPDATE SET
+              stop=excluded.stop, digest=excluded.digest, observed_at=excluded.observed_at,
+              partial=excluded.partial, gaps=excluded.gaps
+            """,
             (
                 source.id,
                 entry.generation,
@@ -45,7 +49,7 @@ class Segments:
                 entry.end,
                 entry.digest,
                 entry.observed_at,
-                int(entry.partial),
+                entry.partial,
                 _encode(entry.gaps).decode() if entry.gaps else None,
             ),
         )
@@ -57,7 +61,7 @@ class Segments:
             """
             SELECT generation, start, stop, digest, gaps
             FROM segments
-            WHERE source_id=? AND partial=0
+            WHERE source_id=? AND NOT partial
             ORDER BY generation DESC, start DESC
             LIMIT ?
             """,
@@ -72,7 +76,7 @@ class Segments:
             """
             SELECT generation, start, stop, digest, gaps
             FROM segments
-            WHERE source_id=? AND generation=? AND partial=0
+            WHERE source_id=? AND generation=? AND NOT partial
             ORDER BY start
             """,
             (source.id, source.generation),
@@ -82,8 +86,7 @@ class Segments:
     def unfinished_segment(self, source: Source) -> str | None:
         """The address of a last line that had no end yet."""
         sql = (
-            "SELECT digest FROM segments WHERE source_id=? AND generation=? AND start=? AND "
-            "partial=1"
+            "SELECT digest FROM segments WHERE source_id=? AND generation=? AND start=? AND partial"
         )
         row = first_row(self.db, sql, (source.id, source.generation, source.position))
         return row[0] if row else None
@@ -107,7 +110,12 @@ class Segments:
     def hide(self, source: Source, hiding: Mapping[str, Any]) -> None:
         """Remember what else of a source, and of what hangs on it, must not be kept."""
         body = _encode(hiding).decode()
-        self.db.execute("INSERT OR REPLACE INTO hiding VALUES(?,?)", (source.id, body))
+        self.db.execute(
+            """
+            INSERT INTO hiding VALUES(?,?) ON CONFLICT(source_id) DO UPDATE SET body=excluded.body
+            """,
+            (source.id, body),
+        )
 
     def hiding(self) -> list[HiddenState]:
         """What is remembered so of all sources."""

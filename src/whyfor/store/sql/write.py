@@ -6,28 +6,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import apsw
 import msgspec
 
 from whyfor.model.events import SEQ_BITS, Event, LongText
 from whyfor.model.findings import Bucket
 from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.model.titles import TITLE_DERIVED
-from whyfor.store.sqlite.changes import ChangeLog
-from whyfor.store.sqlite.connection import fetch, first_row
-from whyfor.store.sqlite.copies import mark_copies
-from whyfor.store.sqlite.counters import SESSION_ROW, SessionCounters, own_title
-from whyfor.store.sqlite.filters import as_json
-from whyfor.store.sqlite.listing_index import renew_listing
-from whyfor.store.sqlite.places import PlaceWriter
-from whyfor.store.sqlite.search_index import index_session, index_title
-from whyfor.store.sqlite.signals import SignalWriter
-from whyfor.store.sqlite.sources import SourceWriter
-from whyfor.store.sqlite.titles import headline, name_by_prompt
-from whyfor.store.sqlite.usage import add_usage, share_usage, shared_usage, total_usage
+from whyfor.store.sql.changes import ChangeLog
+from whyfor.store.sql.copies import mark_copies
+from whyfor.store.sql.counters import SESSION_ROW, SessionCounters, own_title
+from whyfor.store.sql.database import Database, fetch, first_row
+from whyfor.store.sql.filters import as_json
+from whyfor.store.sql.listing_index import renew_listing
+from whyfor.store.sql.places import PlaceWriter
+from whyfor.store.sql.search_index import index_session, index_title
+from whyfor.store.sql.signals import SignalWriter
+from whyfor.store.sql.sources import SourceWriter
+from whyfor.store.sql.titles import headline, name_by_prompt
+from whyfor.store.sql.usage import add_usage, share_usage, shared_usage, total_usage
 
 MAX_TEXT = 1_000_000  # characters of one event; the record in its segment is always whole
-_ADD_LONG = "INSERT OR REPLACE INTO long_texts VALUES(?,?,?,?,?,?)"
+_ADD_LONG = """
+    INSERT INTO long_texts VALUES(?,?,?,?,?,?)
+    ON CONFLICT(id) DO UPDATE SET
+      source_id=excluded.source_id, generation=excluded.generation, at=excluded.at,
+      size=excluded.size, lines=excluded.lines
+"""
 _COUNTED = ("user.prompt", "assistant.message")
 _encode = msgspec.json.Encoder().encode
 
@@ -35,7 +39,7 @@ _encode = msgspec.json.Encoder().encode
 class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
     """Applies findings inside the caller's transactions; one per ingest, under the ingest lock."""
 
-    def __init__(self, db: apsw.Connection) -> None:
+    def __init__(self, db: Database) -> None:
         super().__init__(db)
         self._live: dict[tuple[str, str], SessionCounters] = {}
         self._changed: dict[int, SessionCounters] = {}
@@ -90,10 +94,13 @@ class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
         self, source: Source, problems: list[UnparsedRecord], unknown: dict[str, int]
     ) -> None:
         rows = [(source.id, source.generation, p.start, p.size, p.reason) for p in problems]
-        self.db.executemany("INSERT OR IGNORE INTO unparsed VALUES(?,?,?,?,?)", rows)
+        self.db.executemany("INSERT INTO unparsed VALUES(?,?,?,?,?) ON CONFLICT DO NOTHING", rows)
         self.db.executemany(
-            "INSERT INTO unknown_types VALUES(?,?,?,?) ON CONFLICT DO UPDATE SET records = "
-            "records + excluded.records",
+            """
+            INSERT INTO unknown_types VALUES(?,?,?,?)
+            ON CONFLICT(agent, name, source_id)
+            DO UPDATE SET records = unknown_types.records + excluded.records
+            """,
             [(source.agent, name, source.id, count) for name, count in unknown.items()],
         )
         if problems:
@@ -245,7 +252,7 @@ class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
             for touch in bucket.touches
             if touch.key in found
         ]
-        self.db.executemany("INSERT OR IGNORE INTO touches VALUES(?,?,?,?,?)", rows)
+        self.db.executemany("INSERT INTO touches VALUES(?,?,?,?,?) ON CONFLICT DO NOTHING", rows)
         for seq, _ in earlier.values():
             self._dirty(live, seq)
 
@@ -309,7 +316,8 @@ class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
             """
             UPDATE events
             SET text=?1, data=?2, name=?3, kind=?4, failed=?6, interrupted=?7, denied=?8
-            WHERE id=?5 AND (text<>?1 OR data IS NOT ?2 OR name IS NOT ?3 OR kind<>?4)
+            WHERE id=?5 AND (
+              text<>?1 OR data IS DISTINCT FROM ?2 OR name IS DISTINCT FROM ?3 OR kind<>?4)
             """,
             (text, data, event.name, event.kind, ident, *_outcome(event)),
         )
@@ -348,7 +356,11 @@ class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
             self._titles_added = True
             self._known_leaves().update(key for key, _ in bucket.leaf_titles)
             self.db.executemany(
-                "INSERT OR REPLACE INTO leaf_titles VALUES(?,?)", bucket.leaf_titles
+                """
+                INSERT INTO leaf_titles VALUES(?,?)
+                ON CONFLICT(key) DO UPDATE SET title=excluded.title
+                """,
+                bucket.leaf_titles,
             )
 
     def _known_leaves(self) -> set[int]:
@@ -437,7 +449,7 @@ class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
     def recount(self, keys: list[int], sessions: list[int]) -> None:
         """Others that held these are gone: one of these sessions counts each of them now."""
         self.db.execute(
-            "UPDATE usage SET counts=1 WHERE key IN (SELECT value FROM json_each(?))",
+            "UPDATE usage SET counts=TRUE WHERE key IN (SELECT value FROM json_each(?))",
             (as_json(keys),),
         )
         held = (shared_usage(self.db, session) for session in sessions)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import apsw
 import msgspec
 
 from whyfor.model.errors import Ambiguous, NotFound
@@ -27,10 +26,10 @@ from whyfor.model.memory import (
     statement_id,
 )
 from whyfor.model.titles import ProposedTitle
-from whyfor.store.sqlite.connection import fetch
-from whyfor.store.sqlite.filters import as_json, session_filter
-from whyfor.store.sqlite.search_index import index_card
-from whyfor.store.sqlite.titles import headline
+from whyfor.store.sql.database import Database, fetch
+from whyfor.store.sql.filters import as_json, session_filter
+from whyfor.store.sql.search_index import index_card
+from whyfor.store.sql.titles import headline
 
 # Where a note belongs: to its session, a subagent's to the branch of its caller; or as it says.
 _PLACES = """
@@ -54,7 +53,7 @@ _STORED = f"""
 _CURRENT = "NOT EXISTS (SELECT 1 FROM observations r WHERE r.replaces = o.key)"
 _TEXT = """(
     SELECT concat_ws(
-      ' ', json_extract(b, '$.title'), json_extract(b, '$.narrative'), json_extract(b, '$.facts'))
+      ' ', b ->> '$.title', b ->> '$.narrative', b ->> '$.facts')
     FROM (SELECT CAST(o.body AS TEXT) AS b))"""
 _SHORT = 8  # characters of a key that are shown at least
 _encode = msgspec.json.Encoder().encode
@@ -63,8 +62,8 @@ _summary = msgspec.json.Decoder(SessionSummary).decode
 _statement = msgspec.json.Decoder(NoteStatement).decode
 
 
-class SqliteMemory:
-    def __init__(self, db: apsw.Connection) -> None:
+class SqlMemory:
+    def __init__(self, db: Database) -> None:
         self.db = db
 
     def waiting(self, version: int) -> list[WaitingSession]:
@@ -74,9 +73,9 @@ class SqliteMemory:
             SELECT s.id, s.agent, s.session_id, s.own_from, s.last_seq, s.parent IS NOT NULL
             FROM sessions s
             LEFT JOIN memories m ON m.session_id = s.id
-            WHERE s.last_seq IS NOT m.last_seq
-              OR s.own_from IS NOT m.first_seq
-              OR m.version IS NOT ?
+            WHERE s.last_seq IS DISTINCT FROM m.last_seq
+              OR s.own_from IS DISTINCT FROM m.first_seq
+              OR m.version IS DISTINCT FROM ?
             ORDER BY s.id
             """,
             (version,),
@@ -114,7 +113,7 @@ class SqliteMemory:
         )
         for table in ("observations", "memories", "session_commands"):
             self.db.execute(f"DELETE FROM {table} WHERE session_id = ?", (session,))
-        self.db.execute("DELETE FROM cards WHERE rowid = ?", (session,))
+        self.db.index.remove("cards", [session])
 
     def _said_of(self, session: WaitingSession) -> dict[str, list[NoteStatement]]:
         rows = fetch(
@@ -144,10 +143,15 @@ class SqliteMemory:
             place = (number, said.branch, said.agent, said.session_id)
         self.db.execute(
             """
-            INSERT OR REPLACE INTO observations(
+            INSERT INTO observations(
               key, session_id, type, state, at, body, pinned, replaces,
               project_id, branch, agent, session_name)
             VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT(key) DO UPDATE SET
+              session_id=excluded.session_id, type=excluded.type, state=excluded.state,
+              at=excluded.at, body=excluded.body, pinned=excluded.pinned,
+              replaces=excluded.replaces, project_id=excluded.project_id, branch=excluded.branch,
+              agent=excluded.agent, session_name=excluded.session_name
             """,
             (
                 *(note.key, session, note.type, note.state, note.at, _encode(note)),
@@ -155,7 +159,7 @@ class SqliteMemory:
             ),
         )
         self.db.executemany(
-            "INSERT OR IGNORE INTO observation_files VALUES(?, ?)",
+            "INSERT INTO observation_files VALUES(?, ?) ON CONFLICT DO NOTHING",
             [(path, note.key) for path in _files(note)],
         )
 
@@ -168,8 +172,9 @@ class SqliteMemory:
     def state(self, statement: NoteStatement) -> None:
         self.db.execute(
             """
-            INSERT OR IGNORE INTO note_statements(key, at, action, agent, session_id, body)
+            INSERT INTO note_statements(key, at, action, agent, session_id, body)
             VALUES(?, ?, ?, ?, ?, ?)
+            ON CONFLICT DO NOTHING
             """,
             (*statement_id(statement), statement.agent, statement.session_id, _encode(statement)),
         )
@@ -263,7 +268,7 @@ class SqliteMemory:
             self.db,
             f"""
             {_STORED}
-            WHERE {" AND ".join(where) or "1"}
+            WHERE {" AND ".join(where) or "TRUE"}
             ORDER BY o.at DESC, o.key
             LIMIT ?
             """,
@@ -280,7 +285,7 @@ class SqliteMemory:
               coalesce(sum(o.state <> 'refuted' AND {_CURRENT}), 0)
             FROM observations o
             JOIN ({_PLACES}) s ON s.key = o.key
-            WHERE {" AND ".join(where) or "1"}
+            WHERE {" AND ".join(where) or "TRUE"}
             """,
             tuple(values),
         )

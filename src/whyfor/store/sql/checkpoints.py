@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import apsw
 import msgspec
 
 from whyfor.model.checkpoints import (
@@ -22,9 +21,9 @@ from whyfor.model.checkpoints import (
 from whyfor.model.events import SEQ_BITS
 from whyfor.model.sessions import Tokens
 from whyfor.store.journal import NoteEntry, OverrideEntry
-from whyfor.store.sqlite.changes import ChangeLog
-from whyfor.store.sqlite.connection import fetch, first_row, value
-from whyfor.store.sqlite.filters import as_json
+from whyfor.store.sql.changes import ChangeLog, save_mark
+from whyfor.store.sql.database import Database, fetch, first_row, value
+from whyfor.store.sql.filters import as_json
 
 _CHECKPOINT = (
     "c.sha, p.identity, c.subject, c.author, c.email, c.authored_at, c.committed_at, c.parents, "
@@ -45,8 +44,8 @@ def _encode(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-class SqliteCheckpoints:
-    def __init__(self, db: apsw.Connection) -> None:
+class SqlCheckpoints:
+    def __init__(self, db: Database) -> None:
         self.db = db
 
     def _all(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
@@ -80,7 +79,7 @@ class SqliteCheckpoints:
         )
 
     def all(self) -> dict[str, Checkpoint]:
-        return self._checkpoints("1", ())
+        return self._checkpoints("TRUE", ())
 
     def of_group(self, root: str) -> dict[str, Checkpoint]:
         return self._checkpoints("c.group_root=?", (root,))
@@ -223,7 +222,7 @@ class SqliteCheckpoints:
     def known(self, shas: Iterable[str]) -> dict[str, CommitMark]:
         rows = fetch(
             self.db,
-            "SELECT c.sha, c.evidence, json_extract(c.annotation, '$.tag'), (SELECT "
+            "SELECT c.sha, c.evidence, c.annotation ->> '$.tag', (SELECT "
             "group_concat(DISTINCT s.agent) "
             "FROM parts q JOIN sessions s ON s.id=q.session_id WHERE q.sha=c.sha) FROM checkpoints "
             "c "
@@ -316,7 +315,7 @@ class SqliteCheckpoints:
                 checkpoint.authored_at,
                 checkpoint.committed_at,
                 _encode(checkpoint.parents),
-                int(checkpoint.is_merge),
+                checkpoint.is_merge,
                 checkpoint.patch_id,
                 _encode(checkpoint.files),
                 checkpoint.evidence,
@@ -370,24 +369,34 @@ class SqliteCheckpoints:
 
     def saw(self, project: int, rows: Iterable[SeenCommit]) -> None:
         self.db.executemany(
-            "INSERT OR REPLACE INTO commits(project_id, sha, authored_at, committed_at, reason, "
-            "nearby) "
-            "VALUES(?,?,?,?,?,?)",
+            """
+            INSERT INTO commits(project_id, sha, authored_at, committed_at, reason, nearby)
+            VALUES(?,?,?,?,?,?)
+            ON CONFLICT(sha) DO UPDATE SET
+              project_id=excluded.project_id, authored_at=excluded.authored_at,
+              committed_at=excluded.committed_at, reason=excluded.reason, nearby=excluded.nearby
+            """,
             [(project, *row) for row in rows],
         )
 
     def set_mark(self, name: str, value: int) -> None:
-        self.db.execute("INSERT OR REPLACE INTO marks VALUES(?,?)", (name, value))
+        save_mark(self.db, name, value)
 
     def override(self, entry: OverrideEntry) -> None:
         self.db.execute(
-            "INSERT OR REPLACE INTO overrides VALUES(?,?,?,?,?)",
+            """
+            INSERT INTO overrides VALUES(?,?,?,?,?)
+            ON CONFLICT(sha, agent, session_id) DO UPDATE SET action=excluded.action, at=excluded.at
+            """,
             (entry.commit, entry.agent, entry.session_id, entry.action, entry.at),
         )
 
     def note(self, entry: NoteEntry) -> None:
         self.db.execute(
-            "INSERT OR REPLACE INTO notes VALUES(?,?,?,?)",
+            """
+            INSERT INTO notes VALUES(?,?,?,?)
+            ON CONFLICT(sha, at) DO UPDATE SET by=excluded.by, body=excluded.body
+            """,
             (entry.commit, entry.at, entry.by, _encode(entry.note)),
         )
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from os.path import commonprefix
 from typing import Any
 
-import apsw
 import msgspec
 
 from whyfor.model.errors import Ambiguous, NotFound
@@ -21,8 +20,8 @@ from whyfor.model.sessions import (
     Tokens,
 )
 from whyfor.model.titles import title_source
-from whyfor.store.sqlite.connection import fetch, value
-from whyfor.store.sqlite.filters import UNCOUNTED, WORKED, as_json, session_filter
+from whyfor.store.sql.database import Database, fetch, value
+from whyfor.store.sql.filters import UNCOUNTED, WORKED, as_json, session_filter
 
 _SESSION = (
     "s.id, s.agent, s.session_id, p.identity, s.cwd, s.branch, s.title, s.started_at, s.ended_at, "
@@ -45,8 +44,8 @@ _BRIEF = """
 """
 
 
-class SqliteSessions:
-    def __init__(self, db: apsw.Connection) -> None:
+class SqlSessions:
+    def __init__(self, db: Database) -> None:
         self.db = db
 
     def matching(self, filters: Filters, *, limit: int | None, subagents: bool) -> list[Session]:
@@ -54,7 +53,7 @@ class SqliteSessions:
         if not subagents:
             where.append("s.parent IS NULL")
         sql = (
-            f"SELECT {_SESSION} {_FROM} WHERE {' AND '.join(where) or '1'} ORDER BY "
+            f"SELECT {_SESSION} {_FROM} WHERE {' AND '.join(where) or 'TRUE'} ORDER BY "
             "s.started_at DESC, s.id DESC"
         )
         if limit is not None:
@@ -95,22 +94,23 @@ class SqliteSessions:
         wanted = sorted(set(names))
         sql = f"""
             {_AGENTS}
-            SELECT j.key,
-                (SELECT max(session_id) FROM sessions WHERE agent=name AND session_id<j.value),
-                (SELECT min(session_id) FROM sessions WHERE agent=name AND session_id>j.value),
-                (SELECT agent FROM sessions WHERE agent=name AND session_id=j.value)
-            FROM json_each(?) j, agents
+            SELECT
+                (SELECT max(session_id) FROM sessions WHERE agent=name AND session_id<?1),
+                (SELECT min(session_id) FROM sessions WHERE agent=name AND session_id>?1),
+                (SELECT max(agent) FROM sessions WHERE agent=name AND session_id=?1)
+            FROM agents
             WHERE name IS NOT NULL
         """
         found = {f"{agent}:{ident}": ident[:least] for agent, ident in wanted}
-        for at, *near, twin in fetch(self.db, sql, (as_json([ident for _, ident in wanted]),)):
-            agent, ident = wanted[at]
-            common = [commonprefix([ident, other or ""]) for other in near]  # noqa: RUF071
-            longest = max(map(len, common))
+        for agent, ident in wanted:
             name = f"{agent}:{ident}"
-            found[name] = max(found[name], ident[: longest + 1], key=len)
-            if twin not in (None, agent):
-                found[name] = name
+            for *near, twin in fetch(self.db, sql, (ident,)):
+                common = [commonprefix([ident, other or ""]) for other in near]  # noqa: RUF071
+                longest = max(map(len, common))
+                found[name] = max(found[name], ident[: longest + 1], key=len)
+                if twin not in (None, agent):
+                    found[name] = name
+                    break
         return found
 
     def by_number(self, ids: list[int]) -> dict[int, Session]:
@@ -163,7 +163,7 @@ class SqliteSessions:
         rows = fetch(
             self.db,
             f"SELECT s.id, coalesce(s.started_at, {_OLDEST}) FROM sessions s WHERE "
-            f"{' AND '.join(where) or '1'} "
+            f"{' AND '.join(where) or 'TRUE'} "
             "ORDER BY s.started_at DESC, s.id DESC LIMIT ?",
             (*values, limit),
         )
@@ -226,13 +226,20 @@ class SqliteSessions:
         return {row[0]: NamedSession(*row[1:]) for row in fetch(self.db, sql, (str(sessions),))}
 
     def numbers(self, names: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
+        wanted = set(names)
+        agents, idents = ({name[at] for name in wanted} for at in (0, 1))
         rows = fetch(
             self.db,
-            "SELECT s.agent, s.session_id, s.id FROM json_each(?) j JOIN sessions s ON "
-            "s.agent=json_extract(j.value, '$[0]') AND s.session_id=json_extract(j.value, '$[1]')",
-            (as_json(sorted(set(names))),),
+            """
+            SELECT agent, session_id, id FROM sessions
+            WHERE agent IN (SELECT value FROM json_each(?))
+              AND session_id IN (SELECT value FROM json_each(?))
+            ORDER BY id
+            """,
+            (as_json(sorted(agents)), as_json(sorted(idents))),
         )
-        return {(agent, session): number for agent, session, number in rows}
+        found = {(agent, session): number for agent, session, number in rows}
+        return {name: number for name, number in found.items() if name in wanted}
 
     def others_active(self, sessions: list[int], since: int, until: int) -> bool:
         rows = fetch(

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import apsw
-
 from whyfor.model.findings import Spent
-from whyfor.store.sqlite.connection import fetch, first_row
-from whyfor.store.sqlite.filters import as_json
+from whyfor.store.sql.database import Database, fetch, first_row
+from whyfor.store.sql.filters import as_json
 
 _FIELDS = ("input", "cache_read", "cache_write", "output", "reasoning")
 
 
-def add_usage(db: apsw.Connection, session: int, usage: Spent, turns: list[int]) -> None:
+def add_usage(db: Database, session: int, usage: Spent, turns: list[int]) -> None:
     """Store what each response used; of several figures for one, the largest. `turns` are those
     of the events, after the turn that was open before them."""
     merged: dict[int, list[Any]] = {}
@@ -29,16 +27,17 @@ def add_usage(db: apsw.Connection, session: int, usage: Spent, turns: list[int])
         else:
             merged[item.key] = [turn, item.created_at, item.model, *values]
     best = ", ".join(
-        f"{f}=max(coalesce({f}, excluded.{f}), coalesce(excluded.{f}, {f}))" for f in _FIELDS
+        f"{f}=max(coalesce(usage.{f}, excluded.{f}), coalesce(excluded.{f}, usage.{f}))"
+        for f in _FIELDS
     )
     db.executemany(
         f"INSERT INTO usage(session_id, key, turn, created_at, model, {', '.join(_FIELDS)}) "
-        f"VALUES(?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET {best}",
+        f"VALUES(?,?,?,?,?,?,?,?,?,?) ON CONFLICT(session_id, key) DO UPDATE SET {best}",
         [(session, key, *row) for key, row in merged.items()],
     )
 
 
-def shared_usage(db: apsw.Connection, session: int) -> list[tuple[int, int]]:
+def shared_usage(db: Database, session: int) -> list[tuple[int, int]]:
     """Return the responses of a session that others hold too: key and session, for each that
     does."""
     return fetch(
@@ -50,7 +49,7 @@ def shared_usage(db: apsw.Connection, session: int) -> list[tuple[int, int]]:
     )
 
 
-def share_usage(db: apsw.Connection, shared: list[tuple[int, int]]) -> set[int]:
+def share_usage(db: Database, shared: list[tuple[int, int]]) -> set[int]:
     """Forks copy responses: of the sessions that hold one, the original counts it, or the one
     that ended first. Return the sessions that may count otherwise now."""
     if not shared:
@@ -72,12 +71,12 @@ def share_usage(db: apsw.Connection, shared: list[tuple[int, int]]) -> set[int]:
             best[key] = owner
     db.executemany(
         "UPDATE usage SET counts=? WHERE session_id=? AND key=?",
-        [(int(best[key] == owner), owner, key) for key, owner in shared],
+        [(best[key] == owner, owner, key) for key, owner in shared],
     )
     return owners
 
 
-def total_usage(db: apsw.Connection, sessions: Iterable[int]) -> None:
+def total_usage(db: Database, sessions: Iterable[int]) -> None:
     sums = ", ".join(f"sum({name})" for name in _FIELDS)
     sets = ", ".join(f"{name}=?" for name in _FIELDS)
     for session in sessions:

@@ -1,0 +1,1 @@
+"""The facets of a store, as SQL that does not depend on the database."""
