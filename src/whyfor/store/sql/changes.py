@@ -16,7 +16,7 @@ import msgspec
 from whyfor.model.checkpoints import ChangeRecord
 from whyfor.model.errors import StoreError
 from whyfor.model.events import SEQ_BITS, EventRef
-from whyfor.store.sql.database import Database, fetch
+from whyfor.store.sql.database import StoreDatabase, fetch
 
 KEPT = 5000
 _SPARE = 1000  # more than that before the oldest are dropped: not with every write
@@ -27,7 +27,7 @@ _decode = msgspec.json.Decoder(set[int]).decode
 
 
 class ChangeLog:
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: StoreDatabase) -> None:
         self.db = db
 
     def ends(self) -> tuple[int, int]:
@@ -121,10 +121,10 @@ class ChangeLog:
         self._mark(last)
 
     def _mark(self, number: int) -> None:
-        save_mark(self.db, _MARK, number)
+        put_mark(self.db, _MARK, number)
 
 
-def save_mark(db: Database, name: str, number: int) -> None:
+def put_mark(db: StoreDatabase, name: str, number: int) -> None:
     """Store a number under a name, in the caller's transaction."""
     db.execute(
         "INSERT INTO marks VALUES(?,?) ON CONFLICT(name) DO UPDATE SET value=excluded.value",
@@ -132,7 +132,7 @@ def save_mark(db: Database, name: str, number: int) -> None:
     )
 
 
-def _alike(old: Database, fresh: Database) -> bool:
+def _alike(old: StoreDatabase, fresh: StoreDatabase) -> bool:
     numbers = (
         "SELECT id, agent, session_id, last_seq FROM sessions ORDER BY id",
         "SELECT id, identity FROM projects ORDER BY id",

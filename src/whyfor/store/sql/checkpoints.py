@@ -21,8 +21,8 @@ from whyfor.model.checkpoints import (
 from whyfor.model.events import SEQ_BITS
 from whyfor.model.sessions import Tokens
 from whyfor.store.journal import NoteEntry, OverrideEntry
-from whyfor.store.sql.changes import ChangeLog, save_mark
-from whyfor.store.sql.database import Database, fetch, first_row, value
+from whyfor.store.sql.changes import ChangeLog, put_mark
+from whyfor.store.sql.database import StoreDatabase, fetch, first_row, value
 from whyfor.store.sql.filters import as_json
 
 _CHECKPOINT = (
@@ -45,7 +45,7 @@ def _encode(value: Any) -> str:
 
 
 class SqlCheckpoints:
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: StoreDatabase) -> None:
         self.db = db
 
     def _all(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
@@ -380,7 +380,7 @@ class SqlCheckpoints:
         )
 
     def set_mark(self, name: str, value: int) -> None:
-        save_mark(self.db, name, value)
+        put_mark(self.db, name, value)
 
     def override(self, entry: OverrideEntry) -> None:
         self.db.execute(

@@ -21,7 +21,7 @@ from whyfor.model.events import (
 from whyfor.model.events import SEQ_MASK as _MASK
 from whyfor.model.sessions import Tokens
 from whyfor.model.sources import Source
-from whyfor.store.sql.database import Database, fetch, first_row, stepped, value
+from whyfor.store.sql.database import StoreDatabase, fetch, first_row, stepped, value
 from whyfor.store.sql.filters import as_json
 
 _NEAR = 40  # events after a question among which its answer is
@@ -38,7 +38,7 @@ _TOKENS = ("input", "cache_read", "cache_write", "output", "reasoning")
 
 
 class SqlConversation:
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: StoreDatabase) -> None:
         self.db = db
 
     def events(self, session: int, first: int = 0, last: int = _MASK) -> Iterator[StoredEvent]:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from whyfor.model.events import SEQ_BITS, SEQ_MASK
-from whyfor.store.sql.database import Database, fetch, value
+from whyfor.store.sql.database import StoreDatabase, fetch, value
 
 _KNOWN = "copies"  # mark: sessions that were stored before this was known are looked at once
 _SPOKEN = "('user.prompt', 'assistant.message', 'tool.call', 'tool.result')"
@@ -79,7 +79,7 @@ class _Copy(msgspec.Struct, frozen=True):
     own_from: int = 1
 
 
-def mark_copies(db: Database, changed: Mapping[int, set[int]]) -> dict[int, Mapping[str, Any]]:
+def mark_copies(db: StoreDatabase, changed: Mapping[int, set[int]]) -> dict[int, Mapping[str, Any]]:
     """Find out, in the caller's transaction, what sessions that changed are copies of, and their
     relatives; returns the columns of those that are stored otherwise now.
 
@@ -102,7 +102,7 @@ def mark_copies(db: Database, changed: Mapping[int, set[int]]) -> dict[int, Mapp
     return found
 
 
-def _originals(db: Database) -> dict[int, str | None]:
+def _originals(db: StoreDatabase) -> dict[int, str | None]:
     """Write down with which session each thread began; returns those that are otherwise now."""
     rows = fetch(
         db,
@@ -132,7 +132,7 @@ def _first_of(name: str, above: Mapping[str, str]) -> str | None:
     return seen[-1]
 
 
-def _unknown(db: Database) -> dict[int, set[int]]:
+def _unknown(db: StoreDatabase) -> dict[int, set[int]]:
     """Once: those that an earlier version stored, each with those that share responses with it."""
     if fetch(db, "SELECT 1 FROM marks WHERE name=?", (_KNOWN,)):
         return {}
@@ -148,11 +148,11 @@ def _unknown(db: Database) -> dict[int, set[int]]:
     return {number: _sharing(db, number) for (number,) in rows}
 
 
-def _sharing(db: Database, session: int) -> set[int]:
+def _sharing(db: StoreDatabase, session: int) -> set[int]:
     return {number for (number,) in fetch(db, _SHARING, (session,))}
 
 
-def _related(db: Database, sharing: Mapping[int, set[int]]) -> list[_Row]:
+def _related(db: StoreDatabase, sharing: Mapping[int, set[int]]) -> list[_Row]:
     """Those of these sessions that may be a copy or an original, and what may be theirs."""
     numbers: set[int] = set()
     for row in _rows(db, sharing):
@@ -162,7 +162,7 @@ def _related(db: Database, sharing: Mapping[int, set[int]]) -> list[_Row]:
     return _rows(db, numbers)
 
 
-def _named(db: Database, row: _Row) -> set[int]:
+def _named(db: StoreDatabase, row: _Row) -> set[int]:
     """Sessions whose records say that they are copies of this one, or it of them."""
     agent, _, ident = (row.restored_from or "").partition(":")
     rows = fetch(
@@ -181,13 +181,13 @@ def _named(db: Database, row: _Row) -> set[int]:
     return {number for (number,) in rows}
 
 
-def _rows(db: Database, numbers: Iterable[int]) -> list[_Row]:
+def _rows(db: StoreDatabase, numbers: Iterable[int]) -> list[_Row]:
     wanted = msgspec.json.encode(sorted(numbers)).decode()
     sql = f"SELECT {_COLUMNS} FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
     return [_Row(*each) for each in fetch(db, sql, (wanted,))]
 
 
-def _judged(db: Database, row: _Row) -> _Copy:
+def _judged(db: StoreDatabase, row: _Row) -> _Copy:
     relatives = _rows(db, (_named(db, row) | _sharing(db, row.id)) - {row.id})
     mains = [each for each in relatives if each.parent is None]
     named = (row.restored_from, f"{row.agent}:{row.forked_from}")
@@ -201,7 +201,7 @@ def _judged(db: Database, row: _Row) -> _Copy:
     return _Copy(origin.name, kind, marked if marked > 1 else _own_from(db, row, origin))
 
 
-def _unsaid(db: Database, row: _Row, relatives: list[_Row]) -> _Copy:
+def _unsaid(db: StoreDatabase, row: _Row, relatives: list[_Row]) -> _Copy:
     """Of those that hold the same records, and say nothing of it: what it has most in common
     with, if that was there before it."""
     best, best_from, best_kind = None, 1, "resumed"
@@ -214,7 +214,7 @@ def _unsaid(db: Database, row: _Row, relatives: list[_Row]) -> _Copy:
     return _Copy(best.name, best_kind, best_from) if best else _Copy()
 
 
-def _precedes(db: Database, one: _Row, one_from: int, other: _Row, other_from: int) -> bool:
+def _precedes(db: StoreDatabase, one: _Row, one_from: int, other: _Row, other_from: int) -> bool:
     """Whether the first is the original: all of it is in the other, or it went its own way
     first."""
     times = []
@@ -226,7 +226,7 @@ def _precedes(db: Database, one: _Row, one_from: int, other: _Row, other_from: i
     return times[0] < times[1]
 
 
-def _own_from(db: Database, row: _Row, origin: _Row) -> int:
+def _own_from(db: StoreDatabase, row: _Row, origin: _Row) -> int:
     """The first event that the other does not have too; 1 if it shares nothing with it."""
     base = row.id << SEQ_BITS
     sql = f"SELECT min(id) - ?1 FROM events WHERE id BETWEEN ?1 AND ?2 AND kind IN {_SPOKEN}"
@@ -240,7 +240,7 @@ def _own_from(db: Database, row: _Row, origin: _Row) -> int:
     return 1
 
 
-def _own_counts(db: Database, session: int, own_from: int) -> dict[str, int]:
+def _own_counts(db: StoreDatabase, session: int, own_from: int) -> dict[str, int]:
     """What counts as the session's own work: see `EventWriter._count`."""
     base = session << SEQ_BITS
     sql = """

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from whyfor.model.query import Query
 
 
-class Rows(Protocol):
+class ResultRows(Protocol):
     """The rows of a statement, read as they are asked for."""
 
     def __iter__(self) -> Iterator[Any]: ...
@@ -41,7 +41,7 @@ class WordIndex(Protocol):
         """Return that parameter for a query in these fields; no field is all of them."""
 
 
-class Database(Protocol):
+class StoreDatabase(Protocol):
     """A connection that raises what goes wrong as StoreErrors."""
 
     @property
@@ -50,7 +50,7 @@ class Database(Protocol):
     @property
     def in_transaction(self) -> bool: ...
 
-    def execute(self, sql: str, values: Any = (), /) -> Rows:
+    def execute(self, sql: str, values: Any = (), /) -> ResultRows:
         """Run a statement; its parameters are `?`, or `?1`, `?2` and so on."""
 
     def executemany(self, sql: str, rows: Iterable[Any], /) -> Any:
@@ -70,7 +70,7 @@ class Database(Protocol):
         """Return the StoreError for an error of the driver."""
 
 
-def fetch(db: Database, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
+def fetch(db: StoreDatabase, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
     """Return all rows; raises StoreError."""
     try:
         return list(db.execute(sql, values))
@@ -78,7 +78,7 @@ def fetch(db: Database, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
         raise db.explained(error) from None
 
 
-def first_row(db: Database, sql: str, values: Any = ()) -> tuple[Any, ...] | None:
+def first_row(db: StoreDatabase, sql: str, values: Any = ()) -> tuple[Any, ...] | None:
     """Return the first row, None if there is none; raises StoreError."""
     try:
         row: tuple[Any, ...] | None = db.execute(sql, values).fetchone()
@@ -87,7 +87,7 @@ def first_row(db: Database, sql: str, values: Any = ()) -> tuple[Any, ...] | Non
     return row
 
 
-def stepped(db: Database, sql: str, values: Any = ()) -> Iterator[tuple[Any, ...]]:
+def stepped(db: StoreDatabase, sql: str, values: Any = ()) -> Iterator[tuple[Any, ...]]:
     """Yield rows as the database finds them; raises StoreError."""
     try:
         yield from db.execute(sql, values)
@@ -95,7 +95,7 @@ def stepped(db: Database, sql: str, values: Any = ()) -> Iterator[tuple[Any, ...
         raise db.explained(error) from None
 
 
-def value(db: Database, sql: str, values: Any = ()) -> Any:
+def value(db: StoreDatabase, sql: str, values: Any = ()) -> Any:
     """Return the first column of the first row; None if there is no row."""
     row = first_row(db, sql, values)
     return row[0] if row else None

@@ -19,7 +19,7 @@ from whyfor.model.listing import (
     RowPart,
 )
 from whyfor.model.query import Atom, Query
-from whyfor.store.sql.database import Database, WordIndex, fetch, first_row
+from whyfor.store.sql.database import StoreDatabase, WordIndex, fetch, first_row
 from whyfor.store.sql.filters import ENDS_OF_PATH, WRONG, as_json, file_terms
 
 _SORTED_BY = {
@@ -57,7 +57,7 @@ _OUTCOME = {
 
 
 class SqlListing:
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: StoreDatabase) -> None:
         self.db = db
 
     def page(

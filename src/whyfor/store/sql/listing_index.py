@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from whyfor.model.events import SEQ_BITS, SEQ_MASK
-from whyfor.store.sql.database import Database
+from whyfor.store.sql.database import StoreDatabase
 
 PAUSE = 3_600_000  # ms: longer silences are not work
 _DEPTH = 32  # callers of callers, copies of copies
@@ -94,7 +94,7 @@ _ABOVE = """
 _MEMBERS = "SELECT session_id FROM listed WHERE head=?"
 
 
-def renew_listing(db: Database, sessions: Iterable[int]) -> None:
+def renew_listing(db: StoreDatabase, sessions: Iterable[int]) -> None:
     """Bring the rows of these sessions up to date, inside the caller's transaction."""
     heads: set[int] = set()
     for number in sorted(sessions):
@@ -102,7 +102,7 @@ def renew_listing(db: Database, sessions: Iterable[int]) -> None:
     db.executemany(_ROW, [(head,) for head in sorted(heads)])
 
 
-def remove_listing(db: Database, session: int) -> None:
+def remove_listing(db: StoreDatabase, session: int) -> None:
     """A session was deleted: those that stood in its row get rows of their own."""
     left = _rows(db, "SELECT session_id FROM listed WHERE head=?1 AND session_id<>?1", (session,))
     head = _rows(db, "SELECT head FROM listed WHERE session_id=?", (session,))
@@ -111,12 +111,12 @@ def remove_listing(db: Database, session: int) -> None:
     db.executemany(_ROW, head)
 
 
-def fill_listing(db: Database) -> None:
+def fill_listing(db: StoreDatabase) -> None:
     """List everything that is kept, for a database that had no list."""
     renew_listing(db, [number for (number,) in _rows(db, "SELECT id FROM sessions")])
 
 
-def _renew(db: Database, number: int) -> set[int]:
+def _renew(db: StoreDatabase, number: int) -> set[int]:
     """Renew a session's line; return the heads of the rows that are otherwise now."""
     found = _first(db, "SELECT own_from FROM sessions WHERE id=?", (number,))
     if found is None:
@@ -136,7 +136,7 @@ def _renew(db: Database, number: int) -> set[int]:
     return heads
 
 
-def _open_end(db: Database, sql: str, number: int) -> int | None:
+def _open_end(db: StoreDatabase, sql: str, number: int) -> int | None:
     """The last event of a sort, if nothing was asked, done or said after it."""
     found = _rows(db, sql, (number,))[0][0]
     top = (number << SEQ_BITS) | SEQ_MASK
@@ -145,7 +145,7 @@ def _open_end(db: Database, sql: str, number: int) -> int | None:
     return int(found)
 
 
-def _head(db: Database, number: int) -> int:
+def _head(db: StoreDatabase, number: int) -> int:
     """The first session of the row a session stands in."""
     for _ in range(_DEPTH):
         found = _first(db, _ABOVE, (number,))
@@ -155,7 +155,7 @@ def _head(db: Database, number: int) -> int:
     return number
 
 
-def _move(db: Database, before: int) -> set[int]:
+def _move(db: StoreDatabase, before: int) -> set[int]:
     """Put the sessions of a row where they belong now; return the heads of all rows concerned."""
     members = [number for (number,) in _rows(db, _MEMBERS, (before,))]
     heads = [_head(db, number) for number in members]
@@ -165,7 +165,7 @@ def _move(db: Database, before: int) -> set[int]:
     return {before, *heads}
 
 
-def _adopt(db: Database, number: int, head: int) -> set[int]:
+def _adopt(db: StoreDatabase, number: int, head: int) -> set[int]:
     """A session is new: subagents of it that came before it stand in its row now."""
     rows = _rows(
         db,
@@ -181,9 +181,9 @@ def _adopt(db: Database, number: int, head: int) -> set[int]:
     return {head}
 
 
-def _first(db: Database, sql: str, values: tuple[Any, ...]) -> Any:
+def _first(db: StoreDatabase, sql: str, values: tuple[Any, ...]) -> Any:
     return next(iter(_rows(db, sql, values)), None)
 
 
-def _rows(db: Database, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
+def _rows(db: StoreDatabase, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
     return db.execute(sql, values).fetchall()

@@ -26,7 +26,7 @@ from whyfor.model.memory import (
     statement_id,
 )
 from whyfor.model.titles import ProposedTitle
-from whyfor.store.sql.database import Database, fetch
+from whyfor.store.sql.database import StoreDatabase, fetch
 from whyfor.store.sql.filters import as_json, session_filter
 from whyfor.store.sql.search_index import index_card
 from whyfor.store.sql.titles import headline
@@ -63,7 +63,7 @@ _statement = msgspec.json.Decoder(NoteStatement).decode
 
 
 class SqlMemory:
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: StoreDatabase) -> None:
         self.db = db
 
     def waiting(self, version: int) -> list[WaitingSession]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from whyfor.model.paths import below
 from whyfor.model.sessions import Project
 from whyfor.store.sql.counters import SessionCounters
-from whyfor.store.sql.database import Database, fetch, first_row
+from whyfor.store.sql.database import StoreDatabase, fetch, first_row
 from whyfor.store.sql.filters import as_json
 from whyfor.store.sql.projects import SqlProjects
 
@@ -16,7 +16,7 @@ _PROJECT = "identity, evidence, name, remote, root_commit, path"
 class PlaceWriter:
     """The part of the write side that knows projects."""
 
-    db: Database
+    db: StoreDatabase
     _live: dict[tuple[str, str], SessionCounters]
 
     def place(self, cwd: str) -> int | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from whyfor.model.sessions import Project
 from whyfor.store.journal import AliasEntry
-from whyfor.store.sql.database import Database, fetch, first_row
+from whyfor.store.sql.database import StoreDatabase, fetch, first_row
 from whyfor.store.sql.filters import UNCOUNTED
 
 
 class SqlProjects:
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: StoreDatabase) -> None:
         self.db = db
 
     def known(self) -> list[tuple[int, Project]]:

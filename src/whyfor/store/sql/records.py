@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from whyfor.model.sessions import Session
 from whyfor.model.sources import Source, StoredSegment
-from whyfor.store.sql.database import Database, fetch, first_row, stepped
+from whyfor.store.sql.database import StoreDatabase, fetch, first_row, stepped
 from whyfor.store.sql.segments import stored_segment
 from whyfor.store.sql.write import EventWriter
 
 
 class SqlRecords:
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: StoreDatabase) -> None:
         self.db = db
 
     def writer(self) -> EventWriter:

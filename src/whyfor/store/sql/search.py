@@ -10,14 +10,14 @@ import msgspec
 from whyfor.model.checkpoints import Annotation, LinkedCommit
 from whyfor.model.events import SEQ_MASK as _MASK
 from whyfor.model.query import Filters, Match, SessionOwner
-from whyfor.store.sql.database import Database, fetch, first_row
+from whyfor.store.sql.database import StoreDatabase, fetch, first_row
 from whyfor.store.sql.filters import THREAD, as_json
 
 
 class SqlSearch:
     """The part of a search that does not depend on how words are stored."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: StoreDatabase) -> None:
         self.db = db
 
     def turn_of(self, session: int, key: int) -> Match | None:

@@ -27,7 +27,7 @@ from typing import Any
 from whyfor.model.events import SEQ_BITS
 from whyfor.model.memory import SearchCard
 from whyfor.model.titles import TITLE_PROMPT
-from whyfor.store.sql.database import Database
+from whyfor.store.sql.database import StoreDatabase
 
 MAX_DOC = 65_536
 RESULT_HEAD = 1_500
@@ -105,7 +105,7 @@ def _pieces(text: str) -> Iterator[str]:
     yield text[begin:]
 
 
-def index_session(db: Database, session: int, dirty_from: int) -> None:
+def index_session(db: StoreDatabase, session: int, dirty_from: int) -> None:
     """Bring the documents of a session up to date from a changed event on; what is remembered of
     it, its card too, is made anew by the next ingest's last step."""
     base = session << SEQ_BITS
@@ -134,7 +134,7 @@ def index_session(db: Database, session: int, dirty_from: int) -> None:
     db.executemany("INSERT INTO docs VALUES(?,?,?,?)", rows)
 
 
-def index_title(db: Database, session: int, title: str, created_at: int | None) -> None:
+def index_title(db: StoreDatabase, session: int, title: str, created_at: int | None) -> None:
     ident = session << SEQ_BITS
     remove_documents(db, ident, ident)
     db.execute("INSERT INTO docs VALUES(?,0,1,?)", (ident, created_at))
@@ -142,7 +142,7 @@ def index_title(db: Database, session: int, title: str, created_at: int | None) 
     db.index.add("passages", ("title",), [(ident << PART_BITS, title)])
 
 
-def index_card(db: Database, session: int, card: SearchCard) -> None:
+def index_card(db: StoreDatabase, session: int, card: SearchCard) -> None:
     """Write the card of a session that has none."""
     title = _rows(db, "SELECT coalesce(title, '') FROM sessions WHERE id=?", (session,))
     files = _rows(
@@ -185,7 +185,7 @@ def _spelled(text: str) -> str:
     return f"{text} {' '.join(parts)}" if parts else text
 
 
-def remove_documents(db: Database, first: int, last: int) -> None:
+def remove_documents(db: StoreDatabase, first: int, last: int) -> None:
     """Take documents out of the index, by the numbers of the first and the last event."""
     docs = _rows(db, "SELECT id FROM docs WHERE id BETWEEN ? AND ?", (first, last))
     if not docs:
@@ -196,7 +196,7 @@ def remove_documents(db: Database, first: int, last: int) -> None:
     db.executemany("DELETE FROM docs WHERE id=?", docs)
 
 
-def index_all(db: Database) -> None:
+def index_all(db: StoreDatabase) -> None:
     """Make the whole index from the stored events."""
     db.index.clear()
     db.execute("DELETE FROM docs")
@@ -207,7 +207,7 @@ def index_all(db: Database) -> None:
         index_session(db, session, 1)
 
 
-def _documents(db: Database, base: int, first: int, top: int) -> Iterator[_Doc]:
+def _documents(db: StoreDatabase, base: int, first: int, top: int) -> Iterator[_Doc]:
     doc: _Doc | None = None
     query = (
         "SELECT id, turn, kind, name, text, created_at FROM event_texts "
@@ -240,10 +240,10 @@ def ends(text: str) -> str:
     return f"{text[:RESULT_HEAD]}\n{text[-RESULT_TAIL:]}"
 
 
-def _files(db: Database, session: int, seq: int) -> list[tuple[int, str]]:
+def _files(db: StoreDatabase, session: int, seq: int) -> list[tuple[int, str]]:
     sql = "SELECT seq, path FROM touches WHERE session_id=? AND seq>=?"
     return [(at, path) for at, path in _rows(db, sql, (session, seq))]
 
 
-def _rows(db: Database, sql: str, values: tuple[int, ...]) -> list[Any]:
+def _rows(db: StoreDatabase, sql: str, values: tuple[int, ...]) -> list[Any]:
     return list(db.execute(sql, values))

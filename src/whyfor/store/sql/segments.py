@@ -11,7 +11,7 @@ import msgspec
 from whyfor.model.gaps import Gap
 from whyfor.model.sources import HiddenState, Source, StoredSegment
 from whyfor.store.journal import SegmentEntry
-from whyfor.store.sql.database import Database, fetch, first_row
+from whyfor.store.sql.database import StoreDatabase, fetch, first_row
 
 _encode = msgspec.json.Encoder().encode
 
@@ -30,7 +30,7 @@ def stored_segment(row: tuple[Any, ...]) -> StoredSegment:
 class Segments:
     """The part of the writer that handles bytes only."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: StoreDatabase) -> None:
         self.db = db
 
     def add_segment(self, source: Source, entry: SegmentEntry) -> None:

@@ -20,7 +20,7 @@ from whyfor.model.sessions import (
     Tokens,
 )
 from whyfor.model.titles import title_source
-from whyfor.store.sql.database import Database, fetch, value
+from whyfor.store.sql.database import StoreDatabase, fetch, value
 from whyfor.store.sql.filters import UNCOUNTED, WORKED, as_json, session_filter
 
 _SESSION = (
@@ -45,7 +45,7 @@ _BRIEF = """
 
 
 class SqlSessions:
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: StoreDatabase) -> None:
         self.db = db
 
     def matching(self, filters: Filters, *, limit: int | None, subagents: bool) -> list[Session]:

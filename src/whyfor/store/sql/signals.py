@@ -8,7 +8,7 @@ import msgspec
 
 from whyfor.model.memory import Injection
 from whyfor.model.signals import CommitSignal, Process, Signal
-from whyfor.store.sql.database import Database, fetch, first_row, stepped, value
+from whyfor.store.sql.database import StoreDatabase, fetch, first_row, stepped, value
 from whyfor.store.sql.filters import as_json
 
 _SIGNAL = "at, agent, event, cwd, session_agent, session_id, how, repository, sha, data"
@@ -18,7 +18,7 @@ _decode = msgspec.json.decode
 class SignalWriter:
     """The part of the write side that knows hooks."""
 
-    db: Database
+    db: StoreDatabase
 
     def add_signals(self, signals: list[Signal]) -> None:
         names = _SIGNAL.split(", ")
@@ -45,7 +45,7 @@ class SignalWriter:
 
 
 class SqlSignals:
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: StoreDatabase) -> None:
         self.db = db
 
     def of_session(self, agent: str, session_id: str) -> list[Signal]:

@@ -18,7 +18,7 @@ from whyfor.model.stats import (
     StatsRow,
     StoreTotals,
 )
-from whyfor.store.sql.database import Database, fetch, first_row, value
+from whyfor.store.sql.database import StoreDatabase, fetch, first_row, value
 from whyfor.store.sql.filters import COUNTS, THREAD, WORKED, WRONG, as_json, session_filter
 
 # What happened in a session, not in the one it is a copy of.
@@ -34,7 +34,7 @@ _PROMPTED = "r.kind='user.prompt' AND r.actor='user'"
 
 
 class SqlStats:
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: StoreDatabase) -> None:
         self.db = db
 
     def totals(self) -> StoreTotals:

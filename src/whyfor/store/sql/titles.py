@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from whyfor.model.titles import TITLE_PLAN, TITLE_PROMPT, title_of_prompt
-from whyfor.store.sql.database import Database
+from whyfor.store.sql.database import StoreDatabase
 from whyfor.store.sql.search_index import index_title
 
 TITLE_LONGEST = 200  # characters
@@ -28,7 +28,7 @@ def name_by_prompt(row: dict[str, Any], text: str, least: int) -> None:
         row["title_rank"], row["title"] = found.rank, headline(found.text)
 
 
-def name_sessions(db: Database) -> None:
+def name_sessions(db: StoreDatabase) -> None:
     """Name the sessions of a database whose titles were the first lines of their first prompts."""
     sessions = list(db.execute("SELECT id, title, title_rank, started_at FROM sessions"))
     for session, title, rank, started_at in sessions:

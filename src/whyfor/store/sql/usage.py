@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from whyfor.model.findings import Spent
-from whyfor.store.sql.database import Database, fetch, first_row
+from whyfor.store.sql.database import StoreDatabase, fetch, first_row
 from whyfor.store.sql.filters import as_json
 
 _FIELDS = ("input", "cache_read", "cache_write", "output", "reasoning")
 
 
-def add_usage(db: Database, session: int, usage: Spent, turns: list[int]) -> None:
+def add_usage(db: StoreDatabase, session: int, usage: Spent, turns: list[int]) -> None:
     """Store what each response used; of several figures for one, the largest. `turns` are those
     of the events, after the turn that was open before them."""
     merged: dict[int, list[Any]] = {}
@@ -37,7 +37,7 @@ def add_usage(db: Database, session: int, usage: Spent, turns: list[int]) -> Non
     )
 
 
-def shared_usage(db: Database, session: int) -> list[tuple[int, int]]:
+def shared_usage(db: StoreDatabase, session: int) -> list[tuple[int, int]]:
     """Return the responses of a session that others hold too: key and session, for each that
     does."""
     return fetch(
@@ -49,7 +49,7 @@ def shared_usage(db: Database, session: int) -> list[tuple[int, int]]:
     )
 
 
-def share_usage(db: Database, shared: list[tuple[int, int]]) -> set[int]:
+def share_usage(db: StoreDatabase, shared: list[tuple[int, int]]) -> set[int]:
     """Forks copy responses: of the sessions that hold one, the original counts it, or the one
     that ended first. Return the sessions that may count otherwise now."""
     if not shared:
@@ -76,7 +76,7 @@ def share_usage(db: Database, shared: list[tuple[int, int]]) -> set[int]:
     return owners
 
 
-def total_usage(db: Database, sessions: Iterable[int]) -> None:
+def total_usage(db: StoreDatabase, sessions: Iterable[int]) -> None:
     sums = ", ".join(f"sum({name})" for name in _FIELDS)
     sets = ", ".join(f"{name}=?" for name in _FIELDS)
     for session in sessions:

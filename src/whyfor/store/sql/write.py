@@ -15,7 +15,7 @@ from whyfor.model.titles import TITLE_DERIVED
 from whyfor.store.sql.changes import ChangeLog
 from whyfor.store.sql.copies import mark_copies
 from whyfor.store.sql.counters import SESSION_ROW, SessionCounters, own_title
-from whyfor.store.sql.database import Database, fetch, first_row
+from whyfor.store.sql.database import StoreDatabase, fetch, first_row
 from whyfor.store.sql.filters import as_json
 from whyfor.store.sql.listing_index import renew_listing
 from whyfor.store.sql.places import PlaceWriter
@@ -39,7 +39,7 @@ _encode = msgspec.json.Encoder().encode
 class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
     """Applies findings inside the caller's transactions; one per ingest, under the ingest lock."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: StoreDatabase) -> None:
         super().__init__(db)
         self._live: dict[tuple[str, str], SessionCounters] = {}
         self._changed: dict[int, SessionCounters] = {}

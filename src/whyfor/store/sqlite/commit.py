@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from whyfor.model.errors import Disagreement
 from whyfor.store.journal import Journal, JournalMark
-from whyfor.store.sql.database import Database, first_row
+from whyfor.store.sql.database import StoreDatabase, first_row
 
 
-def commit_with_journal(db: Database, journal: Journal) -> None:
+def commit_with_journal(db: StoreDatabase, journal: Journal) -> None:
     """Append the journal's pending entries, then commit the database's open transaction.
 
     Raises Disagreement, with nothing written, if the journal is not as this database left it.
@@ -30,14 +30,14 @@ def commit_with_journal(db: Database, journal: Journal) -> None:
     db.execute("COMMIT")
 
 
-def load_mark(db: Database) -> JournalMark | None:
+def load_mark(db: StoreDatabase) -> JournalMark | None:
     """Return how the journal ended when this database was last written; None if that was never
     recorded."""
     row = first_row(db, "SELECT number, checksum, size, mtime FROM journal")
     return JournalMark(*row) if row else None
 
 
-def save_mark(db: Database, mark: JournalMark) -> None:
+def save_mark(db: StoreDatabase, mark: JournalMark) -> None:
     """Record, in the caller's transaction, that the database has everything up to this end of the
     journal."""
     values = (mark.number, mark.checksum, mark.size, mark.mtime)

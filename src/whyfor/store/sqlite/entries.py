@@ -26,7 +26,7 @@ from whyfor.store.journal import (
     SegmentEntry,
 )
 from whyfor.store.sql.checkpoints import SqlCheckpoints
-from whyfor.store.sql.database import Database, fetch
+from whyfor.store.sql.database import StoreDatabase, fetch
 from whyfor.store.sql.memory import SqlMemory
 from whyfor.store.sql.segments import decode_gaps
 
@@ -48,7 +48,7 @@ _SEGMENT = (
 _PROJECT = "p.identity, p.evidence, p.name, p.remote, p.root_commit, p.path"
 
 
-def segment_entries(db: Database) -> list[SegmentEntry]:
+def segment_entries(db: StoreDatabase) -> list[SegmentEntry]:
     """Return every segment of every source, in the order they were seen."""
     rows = fetch(
         db,
@@ -75,7 +75,7 @@ def segment_entries(db: Database) -> list[SegmentEntry]:
     return found
 
 
-def _states(db: Database) -> dict[int, dict[str, Any]]:
+def _states(db: StoreDatabase) -> dict[int, dict[str, Any]]:
     """Return, for sources that are sessions in an agent's database, how far each was read."""
     rows = fetch(db, "SELECT id, state FROM sources WHERE state LIKE '%\"rows\"%'")
     decoded = ((source, msgspec.json.decode(state)) for source, state in rows)
@@ -84,7 +84,7 @@ def _states(db: Database) -> dict[int, dict[str, Any]]:
     }
 
 
-def place_entries(db: Database) -> list[PlaceEntry]:
+def place_entries(db: StoreDatabase) -> list[PlaceEntry]:
     rows = fetch(
         db,
         f"SELECT l.cwd, l.observed_at, {_PROJECT} FROM places l JOIN projects p ON "
@@ -94,7 +94,7 @@ def place_entries(db: Database) -> list[PlaceEntry]:
     return [PlaceEntry(cwd, Project(*project), observed_at) for cwd, observed_at, *project in rows]
 
 
-def alias_entries(db: Database) -> list[AliasEntry]:
+def alias_entries(db: StoreDatabase) -> list[AliasEntry]:
     rows = fetch(
         db,
         f"SELECT a.path, a.at, {_PROJECT} FROM aliases a JOIN projects p ON p.identity=a.identity "
@@ -103,24 +103,24 @@ def alias_entries(db: Database) -> list[AliasEntry]:
     return [AliasEntry(path, Project(*project), at) for path, at, *project in rows]
 
 
-def checkpoint_entries(db: Database) -> list[CheckpointEntry]:
+def checkpoint_entries(db: StoreDatabase) -> list[CheckpointEntry]:
     return [CheckpointEntry(checkpoint) for checkpoint in SqlCheckpoints(db).all().values()]
 
 
-def said_entries(db: Database) -> list[OverrideEntry | NoteEntry]:
+def said_entries(db: StoreDatabase) -> list[OverrideEntry | NoteEntry]:
     return SqlCheckpoints(db).all_said()
 
 
-def memory_entries(db: Database) -> list[MemoryEntry]:
+def memory_entries(db: StoreDatabase) -> list[MemoryEntry]:
     return [MemoryEntry(statement) for statement in SqlMemory(db).all_said()]
 
 
-def pause_entries(db: Database) -> list[PauseEntry]:
+def pause_entries(db: StoreDatabase) -> list[PauseEntry]:
     rows = fetch(db, "SELECT body FROM pauses ORDER BY id")
     return [msgspec.json.decode(body, type=PauseEntry) for (body,) in rows]
 
 
-def forgotten_entries(db: Database) -> list[ForgottenEntry]:
+def forgotten_entries(db: StoreDatabase) -> list[ForgottenEntry]:
     """Return one entry with everything that was ever forgotten; none if nothing was."""
     names: dict[str, list[str]] = {"session": [], "commit": [], "lost": [], "string": []}
     records: dict[str, list[str]] = {}
@@ -141,7 +141,7 @@ def forgotten_entries(db: Database) -> list[ForgottenEntry]:
     ]
 
 
-_OTHERS: tuple[Callable[[Database], Iterable[Entry]], ...] = (
+_OTHERS: tuple[Callable[[StoreDatabase], Iterable[Entry]], ...] = (
     place_entries,
     alias_entries,
     checkpoint_entries,
@@ -152,7 +152,7 @@ _OTHERS: tuple[Callable[[Database], Iterable[Entry]], ...] = (
 )
 
 
-def all_entries(db: Database) -> list[Entry]:
+def all_entries(db: StoreDatabase) -> list[Entry]:
     """Return everything that can be read; unreadable parts of a damaged database are left out."""
     found: list[Entry] = []
     for read in (segment_entries, *_OTHERS):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from whyfor.model.sessions import CandidateSession, CommitAuthor
-from whyfor.store.sql.database import Database, fetch, first_row
+from whyfor.store.sql.database import StoreDatabase, fetch, first_row
 from whyfor.store.sql.filters import as_json
 
 _CANDIDATE = """
@@ -16,7 +16,7 @@ _CANDIDATE = """
 
 
 class SqliteLinks:
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: StoreDatabase) -> None:
         self.db = db
 
     def grown(self) -> list[tuple[int, int]]:

@@ -8,7 +8,6 @@ side without an index.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from whyfor.model.errors import NewerStore
 from whyfor.model.events import SEQ_BITS as SEQ_BITS
@@ -17,10 +16,8 @@ from whyfor.store.protocol import RENEW
 from whyfor.store.sql.listing_index import fill_listing
 from whyfor.store.sql.search_index import index_all
 from whyfor.store.sql.titles import name_sessions
+from whyfor.store.sqlite.driver import StoreConnection
 from whyfor.terminal import options, raw_stream, say
-
-if TYPE_CHECKING:
-    from whyfor.store.sqlite.connection import StoreConnection
 
 _M001 = """
 CREATE TABLE projects(
