@@ -145,11 +145,14 @@ def test_a_linter_that_passes_again_is_a_change_and_no_bugfix() -> None:
     assert [note.state for note in story.notes("change")] == ["verified"]
 
 
-def test_commands_that_work_are_notes() -> None:
-    story = Story().prompt("x").run("make test").run("make lint", failed=True)
-    (note,) = story.notes("command")
-    assert (note.title, note.state) == ("`make test` works", "verified")
-    assert note.facts == ("ran 1, passed 1, failed 0",)
+def test_commands_are_counted_with_the_event_in_which_they_passed_last() -> None:
+    story = Story().prompt("x").run("make test").run("make test", failed=True).run("make lint")
+    counts = {each.family: each for each in story.memory().commands}
+    count = counts["make test"]
+    assert (count.runs, count.ok, count.failed) == (2, 1, 1)
+    passed = next(event for event in story.events if event.seq == count.ok_seq)
+    assert (passed.kind, passed.created_at) == ("tool.result", count.last_ok)
+    assert story.notes("command") == []  # they are of the project, not of a session
 
 
 def test_another_check_that_passes_verifies_nothing() -> None:
@@ -235,6 +238,54 @@ def test_a_question_of_an_earlier_turn_is_not_left_open() -> None:
     ]
     story.prompt("Europe").say("Shipped it to Europe as well.")
     assert story.memory().summary.next_steps == ()
+
+
+def steps(story: Story) -> list[str]:
+    return [quote.text for quote in story.memory().summary.next_steps]
+
+
+def test_a_question_is_not_left_open_if_the_turn_went_on_after_it() -> None:
+    asked = Story().prompt("ship it").say("The table has no such column. Shall I add one to it?")
+    assert steps(asked) == []  # an offer
+    asked = Story().prompt("ship it").say("The table has two keys. Which key should the page use?")
+    assert steps(asked) == ["Which key should the page use?"]
+    asked.run("psql -c 'alter table'")  # answered in a dialog, and cut off after that
+    assert steps(asked) == []
+    typed = Story().prompt("ship it")
+    typed.add("question.asked", "Which region?", data={"id": "q1"})
+    typed.add("user.prompt", "Europe", "user")  # typed while it waited: the same turn
+    assert steps(typed) == []
+
+
+def test_a_request_that_was_interrupted_and_went_on_is_not_left_open() -> None:
+    story = Story().prompt("Write the page for the basket now.")
+    story.add("turn.completed", data={"interrupted": True})
+    assert steps(story) == ["Write the page for the basket now."]
+    story.run("make page").say("The page is written.")
+    assert steps(story) == []
+
+
+def test_a_list_that_nobody_kept_up_to_date_says_nothing_of_what_is_open() -> None:
+    story = Story().prompt("ship it")
+    items = [{"content": "Warm the cache", "status": "pending"}]
+    story.add("tool.call", name="TodoWrite", data={"id": "t", "input": {"todos": items}})
+    assert steps(story) == ["Warm the cache"]
+    for number in range(11):
+        story.edit(f"/shop/{number}.py")
+    assert steps(story.say("All of it is done.")) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The remaining changed files are pre-existing and not part of this.",
+        "I saved a todo for the second database in the folder of plans.",
+        "I wrote the readme. Is there anything else I can help you with?",
+        "I wrote the readme. What would you like to do next?",
+    ],
+)
+def test_what_only_sounds_like_work_is_not_left_open(words: str) -> None:
+    assert steps(Story().prompt("Write the readme for it").say(words)) == []
 
 
 def test_a_request_that_nothing_followed_is_left_open() -> None:

@@ -126,6 +126,16 @@ class CommandCount(msgspec.Struct, frozen=True):
     ok: int
     failed: int
     last_ok: int | None  # when
+    ok_seq: int = 0  # the event of that; 0: of several sessions, or none
+
+
+class ProjectCommand(msgspec.Struct, frozen=True):
+    """A command with its counts in all sessions of a project."""
+
+    count: CommandCount
+    sessions: int  # that ran it
+    session: int  # the number of the one in which it passed last
+    turn: int
 
 
 class SearchCard(msgspec.Struct, frozen=True):

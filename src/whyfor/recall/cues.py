@@ -143,9 +143,10 @@ NEXT = _inside(
     r"remaining",
     r"still (?:to do|need|missing|open|left)",
     r"not yet",
-    r"todo",
+    r"todos? (?:left|remain|is|are)",
     r"to do",
-    r"follow[- ]?up",
+    r"follow[- ]?ups? (?:work|task|step|issue|pr|is|are)",
+    r"as a follow[- ]?up",
     r"once you",
     r"you(?:'ll| will)? (?:need|have) to",
     r"left (?:to do|open)",
@@ -154,6 +155,16 @@ NEXT = _inside(
     r"future work",
     r"blocked (?:on|by)",
     r"waiting (?:for|on)",
+)
+# What is left, but not to be done: it was so before, or is nobody's task here.
+_NOT_OPEN = _inside(r"unrelated", r"pre-?existing", r"already", r"not (?:related|part)")
+# A question that only offers help, or asks whether the person is content.
+_OFFER = _first(
+    r"(?:so |now,? )?(?:what|how|which|where|is there|anything).{0,40}\b(?:you(?:'d| would)? like"
+    r"|i (?:can )?(?:help|do)|else|help you)\b",
+    r"(?:do|does|did|is|are) (?:that|this|it|you|everything)"
+    r"(?: (?:want|need|have|like|make|clear|look|help|work|good|ok(?:ay)?))+\b",
+    r"(?:any|ready|sound|make sense)\b",
 )
 # Prompts that carry no request of their own.
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -168,6 +179,18 @@ def may_tell(text: str) -> bool:
 def may_rule(text: str) -> bool:
     """Whether a prompt may hold a rule, in the same way."""
     return _RULES.search(text.lower()) is not None
+
+
+def says_left(text: str) -> bool:
+    """Whether a sentence says that something is left to do."""
+    if NEXT.search(text) is None or _NOT_OPEN.search(text) is not None:
+        return False
+    return not (text.endswith("?") and is_offer(text))
+
+
+def is_offer(text: str) -> bool:
+    """Whether a question asks for nothing that the work depends on."""
+    return CHATTER.match(text) is not None or _OFFER.match(text) is not None
 
 
 def is_prose(text: str) -> bool:

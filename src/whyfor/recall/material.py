@@ -21,6 +21,7 @@ from whyfor.model.memory import (
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
 from whyfor.recall.note_standing import judge_notes, supersede_notes
+from whyfor.recall.open_threads import drop_closed_threads
 from whyfor.recall.project_paths import below_top
 from whyfor.store.protocol import Store
 from whyfor.story.repositories import Repository
@@ -60,14 +61,16 @@ def collect(
     files = store.memory.files(projects, _FILES)
     wrong = notes.refuted()
     findings = tuple(notes.of("decision", "discovery", "gotcha"))
+    commands = store.memory.commands(projects)
+    past = list(past_sessions(store, sessions, wrong))
     return BlockMaterial(
         project=repository.project.name,
         branch=branch,
         rules=tuple(notes.standing()),
-        sessions=tuple(past_sessions(store, sessions, wrong)),
+        sessions=tuple(drop_closed_threads(past, commands)),
         findings=findings,
         failures=tuple(notes.of("bugfix", "correction")),
-        commands=tuple(store.memory.commands(projects)),
+        commands=tuple(commands),
         files=tuple(worth_naming(files, repository.folders, tracked)),
         changed=tuple(changed_files(repository.folder, findings)),
     )

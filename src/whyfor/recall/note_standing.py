@@ -168,14 +168,13 @@ def paths_of(note: Observation, folders: Sequence[str]) -> list[str]:
 
 def supersede_notes(notes: Iterable[StoredObservation]) -> list[StoredObservation]:
     """Return notes, newest first, each with the later one that says the same anew: of the same
-    type and project, about the same file or command, in much the same words."""
+    type and project, about the same file, in much the same words."""
     kept: list[StoredObservation] = []
     later: dict[tuple[str | None, str, str], list[StoredObservation]] = {}
     for stored in notes:
         note = stored.observation
-        subjects = note.concepts if note.type == "command" else note.anchors
         newer = None
-        for subject in subjects:
+        for subject in note.anchors:
             alike = later.setdefault((stored.project, note.type, subject), [])
             newer = newer or next((each for each in alike if _is_like(each, stored)), None)
             alike.append(stored)
@@ -188,8 +187,6 @@ def supersede_notes(notes: Iterable[StoredObservation]) -> list[StoredObservatio
 def _is_like(newer: StoredObservation, older: StoredObservation) -> bool:
     if newer.observation.state == "refuted":
         return False
-    if newer.observation.type == "command":
-        return True
     one, other = _words(newer.observation.title), _words(older.observation.title)
     return len(one & other) >= _ALIKE * len(one | other)
 

@@ -6,9 +6,10 @@ import msgspec
 
 from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.memory import WaitingSession
+from whyfor.recall.command_notes import note_changed_commands
 from whyfor.store.protocol import Store
 
-RULES_VERSION = 3  # with another number everything is derived again
+RULES_VERSION = 4  # with another number everything is derived again
 BATCH = 200  # sessions in one transaction
 
 
@@ -22,6 +23,10 @@ def remember_waiting(store: Store) -> list[int]:
             commits = _commits_of(store, batch)
             for session in batch:
                 _remember(store, session, commits.get(_name(session), []))
+            note_changed_commands(store)
+    if not waiting and store.memory.changed_commands():  # sessions are gone, or of another project
+        with store.transaction():
+            note_changed_commands(store)
     return [session.number for session in waiting]
 
 

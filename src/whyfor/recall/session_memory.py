@@ -38,6 +38,8 @@ _CONCEPTS = 5
 _NAME = re.compile(r"`([^`\s]{2,40})`")
 _TOLD_MAX = 3.5  # the most that `_told` returns
 _TOLD_LATER = 0.15  # less for each sentence before it
+_LIST_HOLDS = 10  # calls after a list of things to do was written
+_FAILED_LAST = " failed when it was last run"
 
 
 def derive_memory(
@@ -57,7 +59,7 @@ def derive_memory(
     turns = [walk.turns[number] for number in sorted(walk.turns)]
     spoken = list(islice(_from_person(walk, turns), _SPOKEN_MAX)) if by_person else []
     said = list(_refuted(_said(walk, turns), spoken))
-    notes = [*anchor_notes([*walk.notes, *said, *spoken], session, commits), *_commands(walk)]
+    notes = list(anchor_notes([*walk.notes, *said, *spoken], session, commits))
     notes += commit_notes(walk, turns, commits)
     notes.sort(key=lambda note: (note.turn, note.key))
     summary = SessionSummary(
@@ -73,24 +75,6 @@ def derive_memory(
 
 def _is_learned(note: Observation) -> bool:
     return note.type in ("discovery", "gotcha") and note.state != "refuted"
-
-
-def _commands(walk: SessionWalk) -> Iterator[Observation]:
-    """The commands that passed most often."""
-    passed = sorted((each for each in walk.commands.values() if each.ok), key=lambda c: -c.ok)
-    for count in passed[:PER_TURN]:
-        seq = walk.ran[count.family]
-        yield Observation(
-            key=walk.key(0, f"command {count.family}"),
-            type="command",
-            state="verified",
-            title=cut_title(f"`{count.command}` works"),
-            turn=max(walk.turns, default=0),
-            at=count.last_ok,
-            facts=(f"ran {count.runs}, passed {count.ok}, failed {count.failed}",),
-            concepts=(count.family,),
-            evidence=(Quote(seq, 0, 0, count.command),),
-        )
 
 
 # -- what the agent said -------------------------------------------------------------------------
@@ -315,44 +299,64 @@ def _next_steps(walk: SessionWalk, turns: Sequence[SessionTurn]) -> tuple[Quote,
     if not spoken:
         return ()
     last = spoken[-1]
-    found = [*_unanswered(last), *_open_questions(walk, last), *_left(last), *walk.todos]
+    found = [*_unanswered(last), *_open_questions(walk, last), *_left(last), *_open_items(walk)]
     for failure in walk.failures.values():
         if failure.last and failure.turn >= last.number - 1:
-            text = f"`{failure.check.command.text}` failed when it was last run"
-            found.append(Quote(failure.result, 0, 0, text))
+            found.append(Quote(failure.result, 0, 0, failed_last(failure.check.command.text)))
     return tuple(found[:PER_TURN])
 
 
+def failed_last(command: str) -> str:
+    """Return how a check that failed last is told of; `failed_command` reads it again."""
+    return f"`{command}`{_FAILED_LAST}"
+
+
+def failed_command(step: str) -> str | None:
+    """Return the command that an open thread says has failed; None if it is another thread."""
+    if not step.endswith(_FAILED_LAST):
+        return None
+    return step.removesuffix(_FAILED_LAST).strip("`")
+
+
 def _unanswered(last: SessionTurn) -> Iterator[Quote]:
+    """The request of a turn that nothing followed, or that was interrupted."""
     event = last.prompt
-    followed = last.messages or last.worked
+    followed = last.messages or last.last_step
     if event is None or (followed and not last.interrupted):
         return
     for sentence in sentences(event.text):
-        if not cues.CONTROL.match(sentence.text):
+        if not cues.CONTROL.match(sentence.text) and cues.is_prose(sentence.text):
             yield _quote(event, sentence)
             return
 
 
 def _open_questions(walk: SessionWalk, last: SessionTurn) -> Iterator[Quote]:
-    """Questions that were not answered, and after which nothing was said."""
+    """Questions that were not answered, and after which nothing was said or done."""
     said = last.messages[-1].seq if last.messages else 0
     for event in last.questions:
         answered = (event.data or {}).get("id") in walk.answered
-        if not answered and event.seq > said:
+        if not answered and event.seq > max(said, last.last_step):
             yield Quote(event.seq, 0, len(event.text), event.text)
 
 
 def _left(last: SessionTurn) -> Iterator[Quote]:
-    """The closing sentences that say what is left to do, or ask for something."""
+    """The closing sentences that say what is left to do, or ask for something. Words that the
+    agent worked on after are no closing words."""
     event = last.messages[-1] if last.messages else None
-    if event is None or not (cues.NEXT.search(event.text) or "?" in event.text[-200:]):
+    if event is None or last.last_step > event.seq:
+        return
+    if not (cues.NEXT.search(event.text) or "?" in event.text[-200:]):
         return
     told = [each for each in sentences(event.text) if not each.heading]
     for each in told:
-        asks = each is told[-1] and each.text.endswith("?") and not cues.CHATTER.match(each.text)
-        if (asks or cues.NEXT.search(each.text)) and cues.is_prose(each.text):
+        asks = each is told[-1] and each.text.endswith("?") and not cues.is_offer(each.text)
+        if (asks or cues.says_left(each.text)) and cues.is_prose(each.text):
             yield _quote(event, each)
+
+
+def _open_items(walk: SessionWalk) -> list[Quote]:
+    """The open items of the last list, unless so much was done since that it says nothing."""
+    return walk.todos if walk.since_todos <= _LIST_HOLDS else []
 
 
 # -- small things --------------------------------------------------------------------------------

@@ -52,8 +52,8 @@ class SessionTurn(msgspec.Struct):
     read: list[str] = []
     written: list[str] = []
     questions: list[StoredEvent] = []
-    interrupted: bool = False
-    worked: bool = False  # tools were called
+    interrupted: bool = False  # and nothing was done or said after that
+    last_step: int = 0  # the last event that took the work on; 0: none did
 
 
 class SessionWalk:
@@ -67,11 +67,11 @@ class SessionWalk:
         self.running: dict[str, RunningCheck] = {}
         self.failures: dict[str, FailedCheck] = {}
         self.commands: dict[str, CommandCount] = {}
-        self.ran: dict[str, int] = {}  # by family: the last event of a run that passed
         self.written: list[str] = []  # files, in order
         self.pending: dict[str, list[str]] = {}  # files a call writes, until its result
         self.answered: set[str] = set()  # calls that have a result
         self.todos: list[Quote] = []  # open ones of the last list
+        self.since_todos = 0  # calls after it
 
     def add(self, event: StoredEvent) -> None:
         turn = self.turns.get(event.turn)
@@ -83,12 +83,17 @@ class SessionWalk:
             act(self, turn, event)
 
     def prompt(self, turn: SessionTurn, event: StoredEvent) -> None:
-        if turn.prompt is None and event.actor == "user":
+        if event.actor != "user":
+            return
+        if turn.prompt is None:
             turn.prompt = event
+        else:
+            turn.last_step = event.seq  # said while the agent worked
 
     def message(self, turn: SessionTurn, event: StoredEvent) -> None:
         if event.text:
             turn.messages.append(event)
+            turn.interrupted = False
 
     def question(self, turn: SessionTurn, event: StoredEvent) -> None:
         turn.questions.append(event)
@@ -97,7 +102,9 @@ class SessionWalk:
         turn.interrupted = turn.interrupted or bool((event.data or {}).get("interrupted"))
 
     def call(self, turn: SessionTurn, event: StoredEvent) -> None:
-        turn.worked = True
+        turn.last_step = event.seq
+        turn.interrupted = False
+        self.since_todos += 1
         data = event.data or {}
         given = data.get("input")
         ident = first_text(data, "id") or str(event.seq)
@@ -118,6 +125,7 @@ class SessionWalk:
         items = open_todos(given)
         if items is not None:
             self.todos = [Quote(seq, 0, 0, item) for item in items]
+            self.since_todos = 0
 
     def _start_check(self, ident: str, command: str, seq: int) -> None:
         found = check_in(command)
@@ -128,6 +136,7 @@ class SessionWalk:
         data = event.data or {}
         ident = first_text(data, "id")
         self.answered.add(ident)
+        turn.last_step = event.seq
         failed = bool(data.get("failed"))
         written = self.pending.pop(ident, [])
         if not failed:
@@ -145,8 +154,6 @@ class SessionWalk:
                 return
             known = CommandCount(check.family, check.text, runs=0, ok=0, failed=0, last_ok=None)
         passed = check.decides and not failed
-        if passed:
-            self.ran[check.family] = event.seq
         self.commands[check.family] = CommandCount(
             check.family,
             known.command if known.ok and not passed else check.text,
@@ -154,6 +161,7 @@ class SessionWalk:
             ok=known.ok + passed,
             failed=known.failed + (check.decides and check.alone and failed),
             last_ok=event.created_at if passed else known.last_ok,
+            ok_seq=event.seq if passed else known.ok_seq,
         )
 
     def _judge(

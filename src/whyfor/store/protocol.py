@@ -54,6 +54,8 @@ from whyfor.model.memory import (
     NoteCounts,
     NotePlace,
     NoteStatement,
+    Observation,
+    ProjectCommand,
     ProjectNotes,
     SessionMemory,
     SessionSummary,
@@ -865,6 +867,16 @@ class MemoryStore(Protocol):
     def commands(self, projects: Iterable[int]) -> list[CommandCount]:
         """Return the building, testing and checking commands of projects, those that succeeded
         most often first."""
+
+    def changed_commands(self) -> list[int]:
+        """Return the projects whose sessions ran other commands since their notes were made."""
+
+    def project_commands(self, project: int) -> list[ProjectCommand]:
+        """Return the commands of a project that passed, those that passed most often first."""
+
+    def save_commands(self, project: int, notes: Iterable[tuple[int, Observation]]) -> None:
+        """Replace the notes on a project's commands, each with the number of the session in which
+        it passed last, in the caller's transaction."""
 
     def last_user(self, kind: str, name: str, projects: Iterable[int]) -> int | None:
         """Return the last session of these projects that ran a command of the family `name`

@@ -26,6 +26,7 @@ from whyfor.model.memory import (
     WaitingSession,
 )
 from whyfor.model.query import Filters
+from whyfor.model.sessions import Project
 from whyfor.model.titles import TITLE_AGENT
 from whyfor.store.protocol import Store
 
@@ -114,6 +115,80 @@ def test_commands_are_counted_over_the_sessions_of_a_project(store: Store, build
         remember(store, build.session(name, prompt, facts={"cwd": "/shop"}))
     assert store.memory.commands([shop]) == [CommandCount("pytest", "pytest -q", 8, 4, 2, NOW)]
     assert store.memory.commands([]) == []
+
+
+def count(family: str, ok: int, last: int | None, seq: int = 1) -> CommandCount:
+    return CommandCount(family, f"{family} -q", ok + 1, ok, 1, last, seq)
+
+
+def ran(store: Store, session: int, *counts: CommandCount) -> None:
+    waiting = next(each for each in store.memory.waiting(99) if each.number == session)
+    with store.transaction():
+        store.memory.save(waiting, SessionMemory(SUMMARY, (), counts), 1)
+
+
+def settle(store: Store, project: int, *notes: tuple[int, Observation]) -> None:
+    with store.transaction():
+        store.memory.save_commands(project, notes)
+
+
+def test_a_project_waits_for_the_notes_on_its_commands(store: Store, build: Build) -> None:
+    shop = build.project(SHOP)
+    one, two = (
+        build.session(name, build.event("user.prompt", "x"), facts={"cwd": "/shop"})
+        for name in ("a", "b")
+    )
+    assert store.memory.changed_commands() == []
+    ran(store, one, count("pytest", 3, NOW + 9), count("make lint", 0, None))
+    ran(store, two, count("pytest", 2, NOW), count("make test", 4, NOW))
+    assert store.memory.changed_commands() == [shop]
+    found = store.memory.project_commands(shop)
+    assert [(each.count.family, each.count.ok, each.sessions) for each in found] == [
+        ("pytest", 5, 2),
+        ("make test", 4, 1),
+    ]
+    assert (found[0].session, found[0].turn, found[0].count.last_ok) == (one, 1, NOW + 9)
+    settle(store, shop, (one, note("c1", type="command")), (two, note("c2", type="command")))
+    assert store.memory.changed_commands() == []
+    settle(store, shop, (one, note("c1", type="command")))
+    assert keys(store.memory.observations(MemoryFilter(types=("command",)), None)) == ["c1"]
+    with store.transaction():
+        store.forget.delete_session(one)
+    assert store.memory.changed_commands() == [shop]
+    assert [each.count.ok for each in store.memory.project_commands(shop)] == [4, 2]
+
+
+def test_a_session_that_turns_out_to_be_of_another_project_takes_its_commands_along(
+    store: Store, build: Build
+) -> None:
+    shop = build.project(SHOP)
+    session = build.session("a", build.event("user.prompt", "x"), facts={"cwd": "/shop"})
+    ran(store, session, count("pytest", 1, NOW))
+    settle(store, shop, (session, note("c1", type="command")))
+    till = Project("example.com/till", "remote", "till", path="/till")
+    with store.transaction():
+        other = store.capture.writer().learn_place("/shop", till, [SHOP.identity], NOW)
+    assert store.memory.changed_commands() == sorted((shop, other))
+    assert store.memory.project_commands(shop) == []
+    assert len(store.memory.project_commands(other)) == 1
+
+
+def test_what_was_said_about_a_command_stays_when_its_note_is_made_again(
+    store: Store, build: Build
+) -> None:
+    shop = build.project(SHOP)
+    session = build.session("a", build.event("user.prompt", "x"), facts={"cwd": "/shop"})
+    settle(
+        store, shop, (session, note("c1", type="command")), (session, note("c2", type="command"))
+    )
+    with store.transaction():
+        store.memory.state(NoteStatement(key="c1", at=NOW, by="person", action="pin"))
+        store.memory.state(NoteStatement(key="c2", at=NOW, by="person", action="forget"))
+    settle(
+        store, shop, (session, note("c1", type="command")), (session, note("c2", type="command"))
+    )
+    (kept,) = store.memory.observations(MemoryFilter(), None)
+    assert (kept.observation.key, kept.observation.pinned) == ("c1", True)
 
 
 def test_files_are_those_that_a_projects_sessions_used_last(store: Store, build: Build) -> None:

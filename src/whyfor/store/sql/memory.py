@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from whyfor.model.errors import Ambiguous, NotFound
+from whyfor.model.events import SEQ_BITS
 from whyfor.model.memory import (
     CommandCount,
     MemoryFilter,
@@ -16,6 +17,7 @@ from whyfor.model.memory import (
     NotePlace,
     NoteStatement,
     Observation,
+    ProjectCommand,
     ProjectNotes,
     SessionMemory,
     SessionSummary,
@@ -99,7 +101,7 @@ class SqlMemory:
         for key in said:  # what a person wrote stays, also if the rules see no such note any more
             self._renew(key)
         self.db.executemany(
-            "INSERT INTO session_commands VALUES(?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO session_commands VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
             [(number, *msgspec.structs.astuple(each)) for each in memory.commands],
         )
 
@@ -348,6 +350,42 @@ class SqlMemory:
         )
         return [CommandCount(*row) for row in rows]
 
+    def changed_commands(self) -> list[int]:
+        rows = fetch(self.db, "SELECT project_id FROM changed_commands ORDER BY project_id")
+        return [number for (number,) in rows]
+
+    def project_commands(self, project: int) -> list[ProjectCommand]:
+        rows = fetch(
+            self.db,
+            f"""
+            SELECT c.family, c.command, c.runs, c.ok, c.failed, c.last_ok, c.ok_seq, s.id,
+              coalesce(e.turn, 0)
+            FROM sessions s
+            JOIN session_commands c ON c.session_id = s.id
+            LEFT JOIN events e ON e.id = (s.id << {SEQ_BITS}) + c.ok_seq
+            WHERE s.project_id = ?
+            ORDER BY c.family, coalesce(c.last_ok, 0), s.agent, s.session_id
+            """,
+            (project,),
+        )
+        found: dict[str, ProjectCommand] = {}
+        for *counted, session, turn in rows:
+            one = ProjectCommand(CommandCount(*counted), 1, session, turn)
+            before = found.get(one.count.family)
+            found[one.count.family] = _together(before, one) if before else one
+        passed = [each for each in found.values() if each.count.ok]
+        return sorted(passed, key=lambda each: (-each.count.ok, each.count.family))
+
+    def save_commands(self, project: int, notes: Iterable[tuple[int, Observation]]) -> None:
+        sql = "SELECT key FROM observations WHERE type = 'command' AND project_id = ?"
+        for (key,) in fetch(self.db, f"{sql} AND session_id <> 0", (project,)):
+            self._drop(key)
+        for session, note in notes:
+            self._put(apply_statements(note, self.said(note.key)), session)
+            values = (project, note.key)
+            self.db.execute("UPDATE observations SET project_id = ? WHERE key = ?", values)
+        self.db.execute("DELETE FROM changed_commands WHERE project_id = ?", (project,))
+
     def last_user(self, kind: str, name: str, projects: Iterable[int]) -> int | None:
         used = "session_commands u" if kind == "run" else "touches u"
         fits = "u.family = ?1" if kind == "run" else "instr('/' || u.path || '/', ?1) > 0"
@@ -443,6 +481,19 @@ def _conditions(wanted: MemoryFilter) -> tuple[list[str], list[Any]]:
         where.append(f"{_TEXT} LIKE ? ESCAPE '\\'")
         values.append(f"%{_escaped(word)}%")
     return where, values
+
+
+def _together(before: ProjectCommand, later: ProjectCommand) -> ProjectCommand:
+    """Return the counts of both, and the rest of the one that passed last."""
+    one, other = before.count, later.count
+    last = later if other.ok else before
+    count = msgspec.structs.replace(
+        last.count,
+        runs=one.runs + other.runs,
+        ok=one.ok + other.ok,
+        failed=one.failed + other.failed,
+    )
+    return ProjectCommand(count, before.sessions + 1, last.session, last.turn)
 
 
 def _stored(row: tuple[Any, ...]) -> StoredObservation:

@@ -339,6 +339,26 @@ WHERE title_rank >= 0;
 """
 _TITLED = 20  # the version that has them
 
+# One note for each command of a project, from the counts of its sessions: see
+# recall/command_notes.py. Projects whose counts have changed wait here for theirs.
+_M021 = """
+ALTER TABLE session_commands ADD COLUMN ok_seq INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE changed_commands(project_id INTEGER PRIMARY KEY);
+CREATE INDEX observations_of_commands ON observations(project_id) WHERE type='command';
+CREATE TRIGGER commands_counted AFTER INSERT ON session_commands BEGIN
+  INSERT OR IGNORE INTO changed_commands
+    SELECT project_id FROM sessions WHERE id=NEW.session_id AND project_id IS NOT NULL; END;
+CREATE TRIGGER commands_deleted AFTER DELETE ON session_commands BEGIN
+  INSERT OR IGNORE INTO changed_commands
+    SELECT project_id FROM sessions WHERE id=OLD.session_id AND project_id IS NOT NULL; END;
+CREATE TRIGGER commands_moved AFTER UPDATE OF project_id ON sessions WHEN OLD.project_id IS NOT NEW.project_id BEGIN
+  INSERT OR IGNORE INTO changed_commands
+    SELECT p FROM (SELECT OLD.project_id AS p UNION SELECT NEW.project_id)
+    WHERE p IS NOT NULL AND EXISTS(SELECT 1 FROM session_commands WHERE session_id=NEW.id); END;
+DELETE FROM observations WHERE type='command' AND session_id<>0;
+UPDATE memories SET version=0;
+"""
+
 MIGRATIONS = (
     _M001,
     _M002,
@@ -360,6 +380,7 @@ MIGRATIONS = (
     _M018,
     _M019,
     _M020,
+    _M021,
 )
 _INDEXED = 15  # the version whose search index is made anew
 VERSION = len(MIGRATIONS)
