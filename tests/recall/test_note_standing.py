@@ -76,7 +76,18 @@ def test_a_note_of_a_reverted_commit_is_hidden(shop: Workshop, repo: Repo, agent
     repo.git("add", ".")
     repo.git("commit", "-qm", "Other plums")
     assert notes(shop).keys().isdisjoint({FOUND, "Add plums"})
-    assert notes(shop, "--all")["Add plums"]["standing"]["gone"] == "its commit was reverted"
+    gone = notes(shop, "--all")["Add plums"]
+    assert (gone["standing"]["gone"], gone["state"]) == ("its commit was reverted", "refuted")
+    assert "Add plums" in notes(shop, "--all", "--state", "refuted")
+
+
+def test_a_note_holds_again_when_the_revert_of_its_commit_was_reverted(
+    shop: Workshop, repo: Repo, agent: Agent
+) -> None:
+    repo.git("revert", "--no-edit", "HEAD")
+    assert FOUND not in notes(shop)
+    repo.git("revert", "--no-edit", "HEAD")
+    assert notes(shop)[FOUND]["state"] == "stated"
 
 
 def test_a_note_from_a_branch_that_is_not_merged_says_so(

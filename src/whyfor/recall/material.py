@@ -82,6 +82,7 @@ class _Notes:
     def __init__(self, store: Store, sessions: Filters, repository: Repository) -> None:
         self.store = store
         self.sessions = sessions
+        self.found = self._newest()
         self.living = self._living(repository)
 
     def standing(self) -> Iterator[StoredObservation]:
@@ -94,7 +95,8 @@ class _Notes:
         """The words of notes that are wrong: a summary does not repeat them."""
         wanted = MemoryFilter(self.sessions, states=("refuted",))
         found: set[str] = set()
-        for note in self.store.memory.observations(wanted, _NOTES * 3):
+        contradicted = [note for note in self.found if note.observation.state == "refuted"]
+        for note in (*self.store.memory.observations(wanted, _NOTES * 3), *contradicted):
             found.update(quote.text for quote in note.observation.evidence)
         return found
 
@@ -107,11 +109,13 @@ class _Notes:
                 said.add(words)
                 yield note
 
+    def _newest(self) -> list[StoredObservation]:
+        wanted = MemoryFilter(self.sessions, _TOLD_TYPES, ("verified", "stated", "hypothesis"))
+        return supersede_notes(self.store.memory.observations(wanted, _NOTES * 10))
+
     def _living(self, repository: Repository) -> list[StoredObservation]:
         """The newest notes that nothing speaks against."""
-        wanted = MemoryFilter(self.sessions, _TOLD_TYPES, ("verified", "stated", "hypothesis"))
-        found = supersede_notes(self.store.memory.observations(wanted, _NOTES * 10))
-        judged = judge_notes(found, repository.folder, repository.folders)
+        judged = judge_notes(self.found, repository.folder, repository.folders)
         return [note for note in judged if not note.standing.gone and not note.observation.pinned]
 
 

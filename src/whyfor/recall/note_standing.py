@@ -14,6 +14,7 @@ from whyfor.git.run import ask, run_git
 from whyfor.model.errors import BadInput
 from whyfor.model.memory import NoteStanding, Observation, StoredObservation
 from whyfor.model.times import DAY
+from whyfor.recall.contradictions import contradicts
 from whyfor.recall.project_paths import below_top
 from whyfor.store.protocol import Store
 from whyfor.story.repositories import Repository, repository_of
@@ -22,6 +23,7 @@ _COMMITS = 2_000  # of the branch that are looked at
 _PROJECTS = 8  # that are asked for one list
 _PATHS = 2_000  # that git is asked about
 _ALIKE = 0.5  # share of the words of two titles
+_COMPARED = 40  # newer notes about one thing that one is held against
 _REVERTED = re.compile(r"This reverts commit ([0-9a-f]{7,64})")
 _WORD = re.compile(r"\w+")
 _DELETED = "its files were deleted"
@@ -35,7 +37,15 @@ def judge_notes(
     `folders` are those that sessions of the project ran in. What git cannot say stays unknown."""
     git = _Git(folder)
     git.read(notes, folders)
-    return [msgspec.structs.replace(note, standing=_standing(note, git, folders)) for note in notes]
+    return [_judged(note, _standing(note, git, folders)) for note in notes]
+
+
+def _judged(note: StoredObservation, standing: NoteStanding) -> StoredObservation:
+    """Return a note with how it stands; one whose commit was reverted is refuted."""
+    if standing.gone == _UNDONE:
+        wrong = msgspec.structs.replace(note.observation, state="refuted")
+        note = msgspec.structs.replace(note, observation=wrong)
+    return msgspec.structs.replace(note, standing=standing)
 
 
 def judge_everywhere(
@@ -69,7 +79,8 @@ def _unasked(note: StoredObservation) -> StoredObservation:
 
 
 def _replaced(note: StoredObservation) -> str:
-    return f"replaced by {(note.superseded_by or '')[:8]}"
+    how = "contradicted" if note.observation.state == "refuted" else "replaced"
+    return f"{how} by {(note.superseded_by or '')[:8]}"
 
 
 class _Git:
@@ -115,7 +126,7 @@ class _Git:
             return  # no commit yet
         self.history = {commit.sha for commit in found}
         self.whole = len(found) < _COMMITS
-        self.undone = [name for commit in found for name in _reverted(commit)]
+        self.undone = reverted_commits(found)
 
     def _read_branches(self) -> None:
         form = "--format=%(refname:short)"
@@ -126,8 +137,14 @@ class _Git:
         return any(sha.startswith(name) for name in self.undone)
 
 
-def _reverted(commit: Commit) -> list[str]:
-    return _REVERTED.findall(commit.body)
+def reverted_commits(history: Sequence[Commit]) -> list[str]:
+    """Return the ids, or beginnings of them, of commits that a later one took back, from commits
+    with the oldest first. A revert that was reverted itself takes nothing back."""
+    undone: list[str] = []
+    for commit in reversed(history):
+        if not any(commit.sha.startswith(name) for name in undone):
+            undone += _REVERTED.findall(commit.body)
+    return undone
 
 
 def _standing(stored: StoredObservation, git: _Git, folders: Sequence[str]) -> NoteStanding:
@@ -167,21 +184,56 @@ def paths_of(note: Observation, folders: Sequence[str]) -> list[str]:
 
 
 def supersede_notes(notes: Iterable[StoredObservation]) -> list[StoredObservation]:
-    """Return notes, newest first, each with the later one that says the same anew: of the same
-    type and project, about the same file, in much the same words."""
+    """Return notes, newest first, each with the later one that takes its place: of the same type
+    and project, about the same file, in much the same words; or that says the opposite, which
+    refutes it."""
     kept: list[StoredObservation] = []
-    later: dict[tuple[str | None, str, str], list[StoredObservation]] = {}
+    later = _LaterNotes()
     for stored in notes:
         note = stored.observation
-        newer = None
-        for subject in note.anchors:
-            alike = later.setdefault((stored.project, note.type, subject), [])
-            newer = newer or next((each for each in alike if _is_like(each, stored)), None)
-            alike.append(stored)
-        if newer and not stored.superseded_by and not note.pinned:
-            stored = msgspec.structs.replace(stored, superseded_by=newer.observation.key)
+        if not stored.superseded_by and not note.pinned:
+            stored = later.judge(stored)
+        later.add(stored)
         kept.append(stored)
     return kept
+
+
+class _LaterNotes:
+    """Notes that are newer than the next one, by what they are about."""
+
+    def __init__(self) -> None:
+        self.alike: dict[tuple[str | None, str, str], list[StoredObservation]] = {}
+        self.about: dict[tuple[str | None, str], list[StoredObservation]] = {}
+
+    def add(self, stored: StoredObservation) -> None:
+        note = stored.observation
+        for subject in note.anchors:
+            self.alike.setdefault((stored.project, note.type, subject), []).append(stored)
+        for subject in _subjects(note):
+            known = self.about.setdefault((stored.project, subject), [])
+            if len(known) < _COMPARED:
+                known.append(stored)
+
+    def judge(self, stored: StoredObservation) -> StoredObservation:
+        """Return a note with what a newer one does to it."""
+        note = stored.observation
+        for subject in _subjects(note):
+            for each in self.about.get((stored.project, subject), ()):
+                if contradicts(each, stored):
+                    refuted = msgspec.structs.replace(note, state="refuted")
+                    newer = each.observation.key
+                    return msgspec.structs.replace(stored, observation=refuted, superseded_by=newer)
+        for subject in note.anchors:
+            for each in self.alike.get((stored.project, note.type, subject), ()):
+                if _is_like(each, stored):
+                    return msgspec.structs.replace(stored, superseded_by=each.observation.key)
+        return stored
+
+
+def _subjects(note: Observation) -> list[str]:
+    """Return what a note is about: files, names of things; of what a person said also itself."""
+    spoken = [note.type] if note.type in ("rule", "correction") else []
+    return [*note.anchors, *note.concepts, *spoken]
 
 
 def _is_like(newer: StoredObservation, older: StoredObservation) -> bool:

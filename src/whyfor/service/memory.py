@@ -119,10 +119,10 @@ def standing_notes(
     _require(wanted.states, STATES, "state")
     asked = msgspec.structs.replace(wanted, states=())  # any of them can replace another
     found = supersede_notes(notes(settings, asked, limit * _LOOKED_AT))
-    if wanted.states:
-        found = [note for note in found if note.observation.state in wanted.states]
     with reading(settings) as store:
         judged = judge_everywhere(store, found, _here(store, cwd))
+    if wanted.states:
+        judged = [note for note in judged if note.observation.state in wanted.states]
     rows = [note for note in judged if every or not note.standing.gone]
     hidden = len(judged) - len(rows)
     return NoteListing(_shown(settings, rows[:limit] if limit else rows), hidden)

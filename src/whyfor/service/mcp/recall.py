@@ -14,7 +14,7 @@ from whyfor.model.memory import MemoryFilter, StoredObservation
 from whyfor.model.query import Filters, FoundPassage, Hit, Query
 from whyfor.model.times import parse_when
 from whyfor.recall import query as queries
-from whyfor.recall.note_standing import judge_everywhere
+from whyfor.recall.note_standing import judge_everywhere, supersede_notes
 from whyfor.recall.related import fitting_commits, fitting_notes
 from whyfor.recall.search import HitRange, hit_page
 from whyfor.recall.snippets import word_finders
@@ -89,7 +89,7 @@ class _Recall(msgspec.Struct, frozen=True):
         query = queries.content(self.query)
         finders = word_finders(query, cache(self.store.search.stem))
         known = self.store.memory.observations(MemoryFilter(self.filters), _NOTES)
-        return fitting_notes(known, finders)
+        return fitting_notes(supersede_notes(known), finders)
 
     def _holding(self, notes: list[StoredObservation]) -> list[StoredObservation]:
         """Return those that still hold, with how they stand."""
