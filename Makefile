@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Whether a Python is new enough, asked before anything is made with it.
 SUITS := sh -c '"$$0" -c "import sys; sys.exit(sys.version_info < (3, 11, 2))" 2>/dev/null'
 
-.PHONY: run check test lint bench shots clean
+.PHONY: run check test lint bench shots prices clean
 
 run: .venv/run.stamp
 	@$(BIN)/whyfor ingest
@@ -31,6 +31,9 @@ bench: .venv/dev.stamp
 
 shots: .venv/dev.stamp
 	$(BIN)/python docs/shots.py
+
+prices: .venv/dev.stamp
+	$(BIN)/python docs/prices.py
 
 .venv/run.stamp: pyproject.toml
 	@$(SUITS) $(PYTHON) || { echo "Whyfor needs Python 3.11.2 or newer, and $(PYTHON) is" \

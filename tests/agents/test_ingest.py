@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Callable
@@ -377,3 +378,19 @@ def test_a_fork_of_claudes_repeats_no_tokens(claude: Claude, cli: Cli) -> None:
     assert found[second.session_id]["tokens"] == tokens(claude, USAGES[1])
     assert found[second.session_id]["prompts"] == 1, "the other is of the session it began with"
     assert cli("stats", "--json").json["tokens"] == tokens(claude, *USAGES[:2])
+
+
+def test_the_price_is_what_claude_code_says_it_is(claude: Claude, cli: Cli) -> None:
+    claude.model.add(
+        Reply(Call("shell", {"command": "echo hello"}), usage=USAGES[0]),
+        Reply(
+            Say("Done."), usage=Usage(input=4_000, cache_read=90_000, cache_write=7_000, output=900)
+        ),
+    )
+    run = claude.run(PROMPT, "--output-format", "json")
+    told = json.loads(run.stdout)["total_cost_usd"]
+    cli("ingest")
+    (session,) = cli("sessions", "--json").json
+    assert told > 0
+    assert session["cost"]["unpriced"] == 0
+    assert session["cost"]["usd"] == pytest.approx(told, rel=0.001)

@@ -18,6 +18,7 @@ from whyfor.model.errors import WhyforError
 from whyfor.model.query import Filters, SessionFilter
 from whyfor.model.sessions import Tokens
 from whyfor.model.signals import Signal
+from whyfor.model.stats import Stats
 from whyfor.model.times import parse_iso
 from whyfor.server.charts import calendar, histogram, quarters
 from whyfor.server.pages.insights import rows
@@ -31,7 +32,7 @@ from whyfor.service.insights import (
     Overview,
     overview,
 )
-from whyfor.service.stats import Stats, stats
+from whyfor.service.stats import stats
 from whyfor.store.sql.stats import SqlStats
 from whyfor.store.sql.write import EventWriter
 from whyfor.store.sqlite.connection import connect, fetch

@@ -298,14 +298,14 @@ def test_of_a_response_told_many_times_the_maximum_of_each_field_counts(
     apply(db, spent(*told))
     apply(db, spent(Usage(1, NOW, "m", input=3, output=80), Usage(2, NOW, "m2", input=1)))
     assert session(db).tokens == Tokens(
-        input=6, cache_read=7, cache_write=None, output=90, reasoning=None
+        input=6, cache_read=7, cache_write=None, output=90, reasoning=None, unpriced=2
     )
     assert session(db).models == ["m", "m2"]
 
 
 def test_what_nobody_told_is_unknown_and_a_zero_is_a_zero(db: StoreConnection) -> None:
     apply(db, spent(Usage(1, NOW, "m", input=0)))
-    assert session(db).tokens == Tokens(input=0)
+    assert session(db).tokens == Tokens(input=0, unpriced=1)
 
 
 def test_usage_belongs_to_the_turn_of_its_response(db: StoreConnection) -> None:

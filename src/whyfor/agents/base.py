@@ -53,6 +53,7 @@ __all__ = [
 MAX_DECODED = 32 << 20
 """Largest line that is decoded, in bytes. Real ones, pictures included, are a few MB."""
 LARGE = 1 << 20  # bytes below which memory is not checked
+_DOLLARS_MAX = 1_000_000.0  # no response costs more
 # bytes of memory per byte of JSON: a character may take four, besides the text itself
 _PER_BYTE = 5
 _PER_VALUE = 80  # and for each value
@@ -271,6 +272,15 @@ def get_list(record: Record, name: str) -> list[Any]:
 
 def get_int(record: Record, name: str) -> int | None:
     return as_int(record.get(name))
+
+
+def get_dollars(record: Record, name: str) -> float | None:
+    """Return what an agent says something cost; None if it does not say, or says 0, which they
+    write for what they have no price of."""
+    value = record.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if 0 < value < _DOLLARS_MAX else None
 
 
 def get_str(record: Record, name: str) -> str:

@@ -19,6 +19,7 @@ from whyfor.cli.render import (
     project_text,
 )
 from whyfor.cli.tables import AgentCell, FittedTable
+from whyfor.model.cost import cost_of, short_cost
 from whyfor.model.listing import LIST_SORTS
 from whyfor.model.query import SessionFilter
 from whyfor.model.sessions import Session
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     type=click.Choice(LIST_SORTS),
     default="last",
     show_default=True,
-    help="By last activity, by beginning, by time worked, or by tokens used.",
+    help="By last activity, by beginning, by time worked, by tokens used, or by their price.",
 )
 @click.option(
     "-n", "--limit", type=click.IntRange(min=0), default=50, show_default=True, help="0 means all."
@@ -108,11 +109,11 @@ def _json(found: list[SessionFamily]) -> list[WireSession]:
 
 def _table(found: list[SessionFamily], sort: str, *, everything: bool) -> None:
     rows = FittedTable(
-        *("agent", "id", "when", "project", "title", "turns", "commits", "tokens"),
+        *("agent", "id", "when", "project", "title", "turns", "commits", "tokens", "cost"),
         title="title",
-        right=("turns", "commits", "tokens"),
-        drop=("commits",),
-        fold=("project", "turns", "tokens", "when"),
+        right=("turns", "commits", "tokens", "cost"),
+        drop=("commits", "tokens" if sort == "cost" else "cost"),
+        fold=("project", "turns", "cost" if sort == "cost" else "tokens", "when"),
     )
     listed = [each for family in found for each in (family.session, *family.children)]
     ids = printed_ids(listed)
@@ -136,6 +137,7 @@ def _row(family: SessionFamily, ids: dict[str, str], sort: str) -> list[Text | s
         str(row.turns),
         str(row.commits) if row.commits else "",
         count(row.tokens),
+        short_cost(row.cost),
     ]
 
 
@@ -156,6 +158,7 @@ def _child(
         str(part.turns) if part else "",
         "",
         "" if child.unopened else count(child.tokens.total),
+        "" if child.unopened else short_cost(cost_of(child.tokens)),
     ]
 
 

@@ -12,14 +12,17 @@ from whyfor.cli.render import (
     json_option,
     print_json,
     print_list,
+    print_note,
     project_text,
 )
 from whyfor.cli.tables import FittedTable
+from whyfor.model.cost import LABEL, cost_text, dollars, short_cost
 from whyfor.model.query import SessionFilter
-from whyfor.model.stats import StatsRow
-from whyfor.model.text import plural
+from whyfor.model.stats import CostReport, CostSum, Stats, StatsRow
+from whyfor.model.text import one_line, plural
+from whyfor.model.wire.stats import wire_cost_report, wire_stats
 from whyfor.service.agents import agent_colour, agent_title
-from whyfor.service.stats import Stats, stats
+from whyfor.service.stats import cost_report, stats
 
 _BAR = 24
 _LEAST_BAR = 6
@@ -32,9 +35,17 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 @agent_option
 @since_option
 @until_option
+@click.option(
+    "--cost", "priced", is_flag=True, help="What the tokens cost at list price (API price)."
+)
 @json_option
 def command(
-    project: str | None, agent: str | None, since: str | None, until: str | None, as_json: bool
+    project: str | None,
+    agent: str | None,
+    since: str | None,
+    until: str | None,
+    priced: bool,
+    as_json: bool,
 ) -> None:
     """Count sessions, turns and tokens by agent, project, day and model.
 
@@ -45,14 +56,100 @@ def command(
     Examples:
       whyfor stats --since 4w
       whyfor stats --project . --json
+      whyfor stats --cost --since 4w
     """
-    found = stats(
-        config.load(), SessionFilter(project=project, agent=agent, since=since, until=until)
-    )
+    where = SessionFilter(project=project, agent=agent, since=since, until=until)
+    if priced:
+        _costs(cost_report(config.load(), where), as_json=as_json)
+        return
+    found = stats(config.load(), where)
     if as_json:
-        print_json(found)
+        print_json(wire_stats(found))
     else:
         _render(found)
+
+
+def _costs(found: CostReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json(wire_cost_report(found))
+        return
+    out = console()
+    whole = found.whole
+    out.print(f"{LABEL}: {cost_text(whole.cost)}", style="bold")
+    out.print(
+        f"What the tokens of {plural(whole.responses, 'response')} cost at list price; not what "
+        "you paid.",
+        style="dim",
+    )
+    if whole.saved is not None and whole.cached is not None:
+        share = f"{whole.cached:.0%} of the input came from it"
+        out.print(f"The cache saved {dollars(whole.saved)}: {share}.")
+    for line in _missing(found):
+        out.print(line)
+    for title, rows in (
+        ("agent", found.by_agent),
+        ("project", found.by_project),
+        ("model", found.by_model),
+    ):
+        _cost_table(title, rows[:12], len(rows))
+    _cost_table("day", found.by_day[-30:], len(found.by_day))
+    out.print()
+    prices = found.prices
+    out.print(f"prices: {prices.source}, the last change is of {prices.date}", style="dim")
+    if prices.problem:
+        print_note(f"Own prices are not used: {one_line(prices.problem)}")
+
+
+def _missing(found: CostReport) -> list[str]:
+    """Say what is not in the sum."""
+    said = []
+    if found.whole.cost.unpriced:
+        what = plural(found.whole.cost.unpriced, "response")
+        said.append(f"Not in it, or not wholly: {what} without a price or without token counts.")
+    names = [f"{one_line(one.name)} ({one.responses:,})" for one in found.unpriced[:5]]
+    if names:
+        said.append(f"No price is known for: {', '.join(names)}")
+    if found.unknown_turns:
+        said.append(f"Tokens unknown: {plural(found.unknown_turns, 'turn')}, not in it.")
+    return said
+
+
+def _cost_table(title: str, rows: list[CostSum], total: int) -> None:
+    if not rows:
+        return
+    out = console()
+    out.print()
+    plain = _cost_rows(title, rows, 0)
+    room = out.width - plain.width() - _GAP
+    bars = min(_BAR, room) if room >= _LEAST_BAR else 0
+    _cost_rows(title, rows, bars).print(out)
+    if total > len(rows):
+        which = "last" if title == "day" else "first"
+        out.print(f"the {which} {len(rows)} of {total}", style="dim")
+
+
+def _cost_rows(title: str, rows: list[CostSum], bars: int) -> FittedTable:
+    """Return the table with bars of this width; without them if it is 0."""
+    from rich.text import Text
+
+    numbers = ("responses", "tokens", "cached", "saved", "cost")
+    headings = (title, "", *numbers) if bars else (title, *numbers)
+    fold = ("cached", "saved", "responses", "tokens")
+    table = FittedTable(*headings, title=title, right=numbers, fold=fold, wrap=True)
+    most = max((row.cost.usd or 0.0 for row in rows), default=0.0)
+    for row in rows:
+        colour = agent_colour(row.name) or "#6f7ee0"
+        bar = Text(_bar(row.cost.usd, most, bars), style=colour)
+        table.add(
+            _name(title, row.name),
+            *([bar] if bars else []),
+            f"{row.responses:,}",
+            count(row.tokens.total),
+            "?" if row.cached is None else f"{row.cached:.0%}",
+            "?" if row.saved is None else dollars(row.saved),
+            short_cost(row.cost),
+        )
+    return table
 
 
 def _render(found: Stats) -> None:
@@ -132,7 +229,7 @@ def _caption(shown: int, total: int, *, by_day: bool, bars: bool) -> None:
         console().print(", ".join(said), style="dim")
 
 
-def _bar(number: int | None, most: int, width: int) -> str:
+def _bar(number: float | None, most: float, width: int) -> str:
     if number is None:
         return "?"
     eighths = round(width * 8 * number / most) if most else 0

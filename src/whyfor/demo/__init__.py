@@ -51,6 +51,21 @@ The harbour's server drops every tenth connection and restarts once a day, which
 A tide table is therefore asked for four times, after waits of one, two and four seconds.
 A harbour that stays silent is named in the error.
 """
+# The demo's models are invented, and so are their prices. One has none.
+_PRICES = """[[model]]
+match = "claude-demo-*"
+input = 3.0
+output = 15.0
+cache_read = 0.3
+cache_write = 3.75
+cache_write_1h = 6.0
+
+[[model]]
+match = "gpt-demo-*"
+input = 1.75
+output = 14.0
+cache_read = 0.175
+"""
 _QUESTION = "What should happen when a harbour stays silent after the last attempt?"
 
 
@@ -59,6 +74,7 @@ def build(folder: Path, now: datetime | None = None) -> Demo:
     demo = Demo(folder / "home", folder / "home" / "code" / "tidewatch", folder / "whyfor")
     now = (now or datetime.now(UTC)).replace(microsecond=0)
     begin(demo)
+    write_file(demo.whyfor_home / "prices.toml", _PRICES)
     _first_commit(demo.repository, now - timedelta(days=2))
     _retry_session(demo, now - timedelta(days=1, hours=2))
     _harbour_session(demo, now - timedelta(hours=5))

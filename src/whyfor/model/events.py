@@ -81,7 +81,7 @@ class Event(msgspec.Struct, gc=False):
 
 class Usage(msgspec.Struct, gc=False):
     """Tokens of one model response. None means unknown, never zero; input excludes cached
-    tokens."""
+    tokens. What follows `reasoning` only matters to its price."""
 
     key: int
     created_at: int | None
@@ -91,6 +91,11 @@ class Usage(msgspec.Struct, gc=False):
     cache_write: int | None = None
     output: int | None = None
     reasoning: int | None = None
+    cache_hour: int | None = None  # of those written to the cache, kept for an hour
+    billed: int | None = None  # output with reasoning, if `output` is without
+    lump: bool = False  # of several responses together
+    terms: str | None = None  # not the usual ones: batch, fast, priority
+    reported: float | None = None  # what the agent says it cost, in dollars
 
 
 class Touch(msgspec.Struct, gc=False):

@@ -9,8 +9,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-# By last activity, by beginning, by the time the agent worked, by all tokens used.
-LIST_SORTS = ("last", "started", "longest", "tokens")
+from whyfor.model.cost import Cost
+
+# By last activity, by beginning, by the time the agent worked, by all tokens used, by their price.
+LIST_SORTS = ("last", "started", "longest", "tokens", "cost")
 # What came of a session, in the order in which the first that holds is said.
 OUTCOMES = ("open", "asked", "failed", "committed", "changed", "nothing")
 _PART_WORDS = {
@@ -98,6 +100,7 @@ class ListedSession(msgspec.Struct, frozen=True):
     asked: int | None  # the question at its end that nobody answered: its event
     failed: int | None  # the error it ended with: its event
     lone: bool  # a subagent whose caller was not recorded
+    cost: Cost  # with its subagents
     subagents: int = 0
     commits: int = 0
     files: int = 0  # written

@@ -6,13 +6,16 @@ import msgspec
 
 
 class Tokens(msgspec.Struct, frozen=True):
-    """Token counts. None means unknown: the agent did not record it."""
+    """Token counts, and what they cost at list price. None means unknown: the agent did not record
+    it, or nobody knows the price."""
 
     input: int | None = None
     cache_read: int | None = None
     cache_write: int | None = None
     output: int | None = None
     reasoning: int | None = None
+    cost: int | None = None  # in billionths of a dollar: see model/cost.py
+    unpriced: int | None = None  # responses that are not in the cost, or not wholly
 
     @property
     def total(self) -> int | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from whyfor.model.cost import Cost
 from whyfor.model.sessions import Tokens
 
 QUARTER = 900_000  # ms: a quarter of an hour divides every time zone's days
@@ -30,6 +31,64 @@ class StatsRow(msgspec.Struct, frozen=True):
     sessions: int
     turns: int | None  # a turn may use several models: not counted by model
     tokens: Tokens
+
+
+class Stats(msgspec.Struct, frozen=True):
+    """The figures of sessions, in all and by group."""
+
+    sessions: int
+    subagents: int
+    turns: int
+    tokens: Tokens
+    by_agent: list[StatsRow]
+    by_project: list[StatsRow]
+    by_day: list[StatsRow]
+    by_model: list[StatsRow]
+
+
+class CostRow(msgspec.Struct, frozen=True):
+    """What the responses of one day, agent, project and model used."""
+
+    day: str | None  # 2026-03-17, local; None: the record has no time
+    agent: str
+    project: str | None
+    model: str | None
+    responses: int
+    saved: int | None  # by the cache, in billionths of a dollar
+    tokens: Tokens
+
+
+class CostSum(msgspec.Struct, frozen=True):
+    """What one agent, project, day or model used, and what that costs."""
+
+    name: str
+    responses: int
+    tokens: Tokens
+    cost: Cost
+    saved: float | None  # dollars that the cache saved; None if unknown
+    cached: float | None  # how much of the input came from the cache, of 1
+    agents: tuple[str, ...] = ()  # whose responses they are
+
+
+class PriceSource(msgspec.Struct, frozen=True):
+    """Where the prices are from."""
+
+    source: str
+    date: str  # when the last of them changed
+    problem: str | None  # why own prices are not used
+
+
+class CostReport(msgspec.Struct, frozen=True):
+    """What was used costs this at list price, in all and by group."""
+
+    whole: CostSum
+    unknown_turns: int  # of sessions of which no tokens were recorded
+    unpriced: list[CostSum]  # models that have no known price
+    prices: PriceSource
+    by_agent: list[CostSum]
+    by_project: list[CostSum]
+    by_model: list[CostSum]
+    by_day: list[CostSum]
 
 
 class SessionCounts(msgspec.Struct, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from whyfor.model.characters import clean_prose, remove_sequences, show_hidden
+from whyfor.model.cost import LABEL, cost_of, cost_text
 from whyfor.model.sessions import Tokens
 
 
@@ -51,4 +52,5 @@ def tokens_text(tokens: Tokens) -> str:
     ):
         return "tokens unknown"
     cache = f"cache {count(tokens.cache_read)} read, {count(tokens.cache_write)} written"
-    return f"tokens in {count(tokens.input)}, {cache}, out {count(tokens.output)}"
+    price = f"{LABEL} {cost_text(cost_of(tokens))}"
+    return f"tokens in {count(tokens.input)}, {cache}, out {count(tokens.output)}; {price}"

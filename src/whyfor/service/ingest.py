@@ -35,6 +35,7 @@ from whyfor.recall.block_files import publish_sessions
 from whyfor.recall.remember import remember_waiting
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import journal, open_store
+from whyfor.store.price_table import load_prices
 from whyfor.store.protocol import Store
 from whyfor.store.tombstones import require_salt
 from whyfor.story.links.save import link_waiting
@@ -46,6 +47,7 @@ if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
 # as long as a hook takes a started ingest's word that it will read the spool
 BACKGROUND_WAIT = 600.0
 ASK_EVERY = 60.0  # seconds
+_PRICES = "prices"  # a mark: which ones everything was priced with
 LAG = 0.3  # seconds an agent may write its last lines after its hook has run
 
 
@@ -139,6 +141,7 @@ def _ingest(
                 raise CorruptStore("the database is damaged", REBUILD_HINT)
             if not given and every:
                 _count(store, counts)
+            _price(settings, store)
             if link_waiting(store, journal(settings), linking):
                 publish_stories(settings, store)
             remembered = remember_waiting(store)
@@ -158,6 +161,15 @@ def _ingest(
         repairs=[],
         **msgspec.structs.asdict(totals),
     )
+
+
+def _price(settings: Settings, store: Store) -> None:
+    """Price everything again if the prices are others than last time."""
+    stamp = load_prices(settings.home).stamp
+    if store.mark(_PRICES) != stamp:
+        with store.transaction():
+            store.capture.price_again()
+            store.set_mark(_PRICES, stamp)
 
 
 def _retain(settings: Settings, store: Store) -> int:

@@ -1,27 +1,39 @@
-"""stats: count sessions, turns and tokens by agent, project, day and model."""
+"""stats: count sessions, turns, tokens and their price by agent, project, day and model."""
 
 from __future__ import annotations
 
-import msgspec
-
 from whyfor.config import Settings
 from whyfor.model.query import SessionFilter
-from whyfor.model.sessions import Tokens
-from whyfor.model.stats import StatsRow
+from whyfor.model.stats import CostReport, PriceSource, Stats, StatsRow
 from whyfor.store.open import reading
+from whyfor.store.price_table import load_prices
+from whyfor.story.cost import group_costs, sum_costs, unpriced_models
 from whyfor.story.session_lookup import parse_filters
 from whyfor.story.tokens import total
 
 
-class Stats(msgspec.Struct, frozen=True):
-    sessions: int
-    subagents: int
-    turns: int
-    tokens: Tokens
-    by_agent: list[StatsRow]
-    by_project: list[StatsRow]
-    by_day: list[StatsRow]
-    by_model: list[StatsRow]
+def price_source(settings: Settings) -> PriceSource:
+    """Return where the prices of this Whyfor directory are from."""
+    table = load_prices(settings.home)
+    return PriceSource(table.source, table.date, table.problem)
+
+
+def cost_report(settings: Settings, where: SessionFilter) -> CostReport:
+    """Return the price of the responses that fit; the times are theirs, not their sessions'."""
+    with reading(settings) as library:
+        filters = parse_filters(library, where)
+        rows = library.stats.costs(filters)
+        counted = library.stats.counted(filters)
+    return CostReport(
+        whole=sum_costs("all", rows),
+        unknown_turns=sum(row.unknown for row in counted),
+        unpriced=unpriced_models(rows),
+        prices=price_source(settings),
+        by_agent=group_costs(rows, "agent"),
+        by_project=group_costs(rows, "project"),
+        by_model=group_costs(rows, "model"),
+        by_day=group_costs(rows, "day"),
+    )
 
 
 def stats(settings: Settings, where: SessionFilter) -> Stats:

@@ -90,6 +90,7 @@ from whyfor.model.sources import HiddenState, Source, SourceHealth, StoredSegmen
 from whyfor.model.stats import (
     ApprovalRecord,
     ApprovalWait,
+    CostRow,
     FailedStep,
     SessionCounts,
     StatsRow,
@@ -223,6 +224,10 @@ class RecordStore(Protocol):
     def writer(self) -> StoreWriter:
         """Return a writer with empty caches, so that nothing uncommitted of an earlier one is left
         in it."""
+
+    def price_again(self) -> int:
+        """Price everything that other prices than today's were used for, inside the caller's
+        transaction; return how many sessions that were."""
 
     def segments(self, session: Session) -> list[tuple[str, StoredSegment]]:
         """Return the segments of a session's main transcripts, newest generation only, in order,
@@ -933,6 +938,10 @@ class StatsStore(Protocol):
 
     def by_model(self, filters: Filters) -> list[tuple[str, int, Tokens]]:
         """Main sessions and tokens; first by session, as the table lies, which is far cheaper."""
+
+    def costs(self, filters: Filters) -> list[CostRow]:
+        """Return what responses used by day, agent, project and model; the times of the filter are
+        those of the responses, not of their sessions."""
 
     def turns_by_time(self, filters: Filters, since: int, until: int) -> list[tuple[int, int]]:
         """By quarter of an hour since 1970, in order: how many turns of main sessions began."""

@@ -552,7 +552,7 @@ def test_a_session_ends_with_the_totals_of_its_shutdown() -> None:
     said = [message("m1", "a", outputTokens=10), message("m2", "b", outputTokens=5)]
     ended = shutdown("e9", {MODEL: figures(1000, 40, 600, 300, 8)})
     assert read([start(), *said, ended]).main.usage[2] == Usage(
-        fold("copilot", SESSION_ID, MODEL, "e9"), WHEN_MS, MODEL, 100, 600, 300, 25, 8
+        fold("copilot", SESSION_ID, MODEL, "e9"), WHEN_MS, MODEL, 100, 600, 300, 25, 8, lump=True
     )
     whole = {"input": 100, "cache_read": 600, "cache_write": 300, "output": 40, "reasoning": 8}
     assert total([start(), *said, ended]) == whole

@@ -118,8 +118,8 @@ def test_what_people_said_is_kept_and_the_last_word_counts(store: Store) -> None
 
 def test_ranges_that_adjoin_share_no_tokens(store: Store, project: int) -> None:
     number = store.sessions.numbers([("claude", "a")])["claude", "a"]
-    assert store.checkpoints.spent([(number, 1, 2)]) == Tokens(output=3)
-    assert store.checkpoints.spent([(number, 3, 4)]) == Tokens(output=4)
+    assert store.checkpoints.spent([(number, 1, 2)]) == Tokens(output=3, unpriced=1)
+    assert store.checkpoints.spent([(number, 3, 4)]) == Tokens(output=4, unpriced=1)
     assert store.checkpoints.spent([]) == Tokens()
 
 

@@ -129,7 +129,7 @@ def test_tokens_are_told_by_turn_and_tasks_by_session(store: Store, build: Build
         more=[Usage(1, NOW, "m", input=3, output=4), Usage(2, NOW, "m", output=5)],
     )
     child = build.session("child", build.event("user.prompt", "count", at=NOW), parent="main")
-    assert store.conversation.tokens_by_turn(main) == {1: Tokens(input=3, output=9)}
+    assert store.conversation.tokens_by_turn(main) == {1: Tokens(input=3, output=9, unpriced=2)}
     assert store.conversation.tasks([main, child, child + 1], 3) == {
         main: ("go", NOW),
         child: ("cou", NOW),

@@ -44,7 +44,7 @@ def test_totals_and_groups_count_main_sessions_and_all_tokens(store: Store) -> N
     assert (totals.sessions, totals.subagents, totals.events) == (2, 1, 6)
     agents = {row.name: row for row in store.stats.grouped("agent", Filters())}
     assert (agents["claude"].sessions, agents["claude"].turns) == (1, 1)
-    assert agents["claude"].tokens == Tokens(input=1, output=7)
+    assert agents["claude"].tokens == Tokens(input=1, output=7, unpriced=2)
     assert (agents["codex"].turns, agents["codex"].tokens) == (1, Tokens())
     projects = {row.name: row.sessions for row in store.stats.grouped("project", Filters())}
     assert projects == {SHOP.identity: 1, "(unknown)": 1}
@@ -52,8 +52,8 @@ def test_totals_and_groups_count_main_sessions_and_all_tokens(store: Store) -> N
     assert models == {"big": None, "small": None}
     assert sum(row.turns or 0 for row in store.stats.grouped("day", Filters())) == 2
     assert sorted(store.stats.by_model(Filters())) == [
-        ("big", 1, Tokens(input=1, output=2)),
-        ("small", 0, Tokens(output=5)),
+        ("big", 1, Tokens(input=1, output=2, unpriced=1)),
+        ("small", 0, Tokens(output=5, unpriced=1)),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from whyfor.agents.base import as_list, as_str, flatten, get_dict, get_int, get_str
+from whyfor.agents.base import as_list, as_str, flatten, get_dict, get_dollars, get_int, get_str
 from whyfor.agents.claude.facts import QUESTION, SUBAGENTS
 from whyfor.agents.claude.places import subagent_id
 from whyfor.agents.facts import MARKER
@@ -245,6 +245,7 @@ class TranscriptReader:
         usage = message.get("usage")
         if not isinstance(usage, dict):
             return
+        kept = get_dict(usage, "cache_creation")
         at.bucket.usage.append(
             Usage(
                 self._response_key(record, message, at),
@@ -254,6 +255,9 @@ class TranscriptReader:
                 get_int(usage, "cache_read_input_tokens"),
                 get_int(usage, "cache_creation_input_tokens"),
                 get_int(usage, "output_tokens"),
+                cache_hour=get_int(kept, "ephemeral_1h_input_tokens"),
+                terms=_terms(usage),
+                reported=get_dollars(record, "costUSD"),
             )
         )
 
@@ -449,6 +453,13 @@ class TranscriptReader:
 def _message(record: Record) -> Record:
     message = record.get("message")
     return message if isinstance(message, dict) else {"content": message}
+
+
+def _terms(usage: Record) -> str | None:
+    """Return on which terms a response was given, if they are not the usual ones: they have
+    another price."""
+    told = (get_str(usage, "speed"), get_str(usage, "service_tier"))
+    return next((term for term in told if term not in ("", "standard")), None)
 
 
 def _blocks(content: Any) -> list[Any]:

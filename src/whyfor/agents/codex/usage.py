@@ -75,19 +75,20 @@ class TokenCounter:
         missing = _difference(total, before or [0] * len(total), _figures(last))
         # less than the response itself: the total was reset
         if any(missing) and min(missing) >= 0:
-            self._count(fold("codex", "missing", owner, *total), _named(totals, missing), at)
+            key = fold("codex", "missing", owner, *total)
+            self._count(key, _named(totals, missing), at, lump=True)
 
     def _owner(self, payload: Record) -> str:
         turn = payload.get("turn_id") or self.state.get("turn")
         return str(turn or self.state.get("root") or "")
 
-    def _count(self, key: int, usage: Record, at: RolloutPlace) -> None:
+    def _count(self, key: int, usage: Record, at: RolloutPlace, *, lump: bool = False) -> None:
         prompt, cached, written, output, reasoning = [get_int(usage, name) for name in _TOKENS]
         if prompt is not None:
             prompt = max(0, prompt - (cached or 0) - (written or 0))
         model = self.state.get("model")
         at.bucket.usage.append(
-            Usage(key, at.when, model, prompt, cached, written, output, reasoning)
+            Usage(key, at.when, model, prompt, cached, written, output, reasoning, lump=lump)
         )
 
 

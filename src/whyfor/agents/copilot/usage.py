@@ -63,6 +63,7 @@ class RunUsage:
                     cache_write=total["cacheWriteTokens"],
                     output=rest,
                     reasoning=total["reasoningTokens"],
+                    lump=True,
                 )
             )
 

@@ -231,7 +231,9 @@ class SessionReader:
         output, thoughts = get_int(tokens, "output"), get_int(tokens, "thoughts")
         key = fold("gemini", at.bucket.session_id, base)
         model = get_str(message, "model") or None
-        at.bucket.usage.append(Usage(key, at.when, model, given, cached, None, output, thoughts))
+        billed = None if output is None else output + (thoughts or 0)
+        counts = (given, cached, None, output, thoughts)
+        at.bucket.usage.append(Usage(key, at.when, model, *counts, billed=billed))
 
     # -- tools -----------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from whyfor.agents.base import (
     as_dict,
     as_str,
     get_dict,
+    get_dollars,
     get_int,
     get_list,
     get_str,
@@ -149,16 +150,22 @@ class RowReader:
         cache = get_dict(tokens, "cache")
         model = get_str(data, "modelID") or None
         created, completed = get_int(times, "created"), get_int(times, "completed")
-        counts = [
-            get_int(tokens, "input"),
-            get_int(cache, "read"),
-            get_int(cache, "write"),
-            get_int(tokens, "output"),
-            get_int(tokens, "reasoning"),
-        ]
+        output, reasoning = get_int(tokens, "output"), get_int(tokens, "reasoning")
+        used = Usage(
+            fold("opencode", created, completed, data.get("providerID"), model),
+            at.when,
+            model,
+            input=get_int(tokens, "input"),
+            cache_read=get_int(cache, "read"),
+            cache_write=get_int(cache, "write"),
+            output=output,
+            reasoning=reasoning,
+            billed=None if output is None else output + (reasoning or 0),
+            reported=get_dollars(data, "cost"),
+        )
+        counts = (used.input, used.cache_read, used.cache_write, output, reasoning)
         if completed is not None and any(counts):  # all zero while it runs, and when it failed
-            key = fold("opencode", created, completed, data.get("providerID"), model)
-            at.bucket.usage.append(Usage(key, at.when, model, *counts))
+            at.bucket.usage.append(used)
 
     def _error(self, error: Any, key: int, at: RecordPlace) -> None:
         if not isinstance(error, dict):

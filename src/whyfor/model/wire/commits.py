@@ -15,7 +15,7 @@ from whyfor.model.sessions import Session
 from whyfor.model.stories import CommitStory, FullStory, StoryLine
 from whyfor.model.times import to_iso
 from whyfor.model.wire.base import copy_fields
-from whyfor.model.wire.sessions import WireSession, WireTokens, wire_tokens
+from whyfor.model.wire.sessions import WireCost, WireSession, WireTokens, wire_spent
 
 
 class WireHint(msgspec.Struct, frozen=True):
@@ -113,6 +113,7 @@ class WireStory(WireCommit, frozen=True):
     files: list[WireFile]
     related: list[WireSaid]
     tokens: WireTokens | None
+    cost: WireCost | None
     group: list[str]
     reverts: str | None
 
@@ -145,6 +146,7 @@ class WireRange(msgspec.Struct, frozen=True):
     sessions: list[WireRangeSession]
     messages: int
     tokens: WireTokens
+    cost: WireCost
     prompts: list[WireSaid]
 
 
@@ -222,11 +224,14 @@ def wire_whole_story(found: FullStory, conversation: list[WireLine]) -> WireWhol
 
 def _story(found: FullStory) -> dict[str, Any]:
     known = found.told.checkpoint
+    spent: dict[str, Any] = {"tokens": None, "cost": None}
+    if known and known.parts:
+        spent = wire_spent(found.tokens)
     return {
         **_commit(found.told),
         "files": _files(known.files) if known else [],
         "related": [wire_said(each) for each in found.said],
-        "tokens": wire_tokens(found.tokens) if known and known.parts else None,
+        **spent,
         "group": [other.commit for other in found.group],
         "reverts": found.reverts.commit.sha if found.reverts else None,
     }
@@ -237,12 +242,12 @@ def wire_commit_range(found: CommitRange) -> WireRange:
         [wire_commit(each) for each in found.commits],
         [_range_session(each, number) for each, number in found.sessions],
         found.messages,
-        wire_tokens(found.tokens),
-        [wire_said(each) for each in found.prompts],
+        **wire_spent(found.tokens),
+        prompts=[wire_said(each) for each in found.prompts],
     )
 
 
 def _range_session(found: Session, new_messages: int) -> WireRangeSession:
     return copy_fields(
-        WireRangeSession, found, tokens=wire_tokens(found.tokens), new_messages=new_messages
+        WireRangeSession, found, **wire_spent(found.tokens), new_messages=new_messages
     )

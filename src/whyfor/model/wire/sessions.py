@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from whyfor.model.cost import Cost, cost_of
 from whyfor.model.events import StoredEvent
 from whyfor.model.memory import Injection
 from whyfor.model.query import FoundPassage, Hit
@@ -25,6 +26,13 @@ class WireTokens(msgspec.Struct, frozen=True):
     reasoning: int | None
 
 
+class WireCost(msgspec.Struct, frozen=True):
+    """Dollars at list price, null if unknown; responses that are not in it, or not wholly."""
+
+    usd: float | None
+    unpriced: int
+
+
 class WireSession(msgspec.Struct, frozen=True):
     agent: str
     session_id: str
@@ -38,6 +46,7 @@ class WireSession(msgspec.Struct, frozen=True):
     messages: int
     tool_calls: int
     tokens: WireTokens
+    cost: WireCost
     models: list[str]
     files_modified: list[str]
     parent_session_id: str | None
@@ -92,6 +101,7 @@ class WireTurn(msgspec.Struct, frozen=True):
     questions: list[str]
     interrupted: bool
     tokens: WireTokens | None
+    cost: WireCost
     first_seq: int
     last_seq: int
 
@@ -176,7 +186,16 @@ class WireMarkedHit(WireHit, frozen=True):
 
 
 def wire_session(found: Session) -> WireSession:
-    return copy_fields(WireSession, found, tokens=wire_tokens(found.tokens))
+    return copy_fields(WireSession, found, **wire_spent(found.tokens))
+
+
+def wire_spent(found: Tokens) -> dict[str, Any]:
+    """The fields that say what was used."""
+    return {"tokens": wire_tokens(found), "cost": wire_cost(cost_of(found))}
+
+
+def wire_cost(found: Cost) -> WireCost:
+    return WireCost(None if found.usd is None else round(found.usd, 6), found.unpriced)
 
 
 def wire_tokens(found: Tokens) -> WireTokens:
@@ -193,6 +212,7 @@ def wire_turn(found: Turn) -> WireTurn:
         found,
         approvals=[_request(asked) for asked in found.approvals],
         tokens=wire_tokens(found.tokens) if found.tokens else None,
+        cost=wire_cost(cost_of(found.tokens or Tokens())),
     )
 
 

@@ -11,12 +11,13 @@ from whyfor.model.query import SessionFilter
 from whyfor.model.wire.base import ItemList
 from whyfor.model.wire.reports import WireServerHealth, wire_pause, wire_titled_capture
 from whyfor.model.wire.sessions import WireMarkedHit, wire_marked_hit
+from whyfor.model.wire.stats import WireStats, wire_stats
 from whyfor.model.wire.status import WireStatus, wire_status
 from whyfor.server.api.params import Agent, Limit, Project, Text, When, reading_route
 from whyfor.server.page import Kept, Live
 from whyfor.service.agents import agent_title
 from whyfor.service.search import HitRange, search
-from whyfor.service.stats import Stats, stats
+from whyfor.service.stats import stats
 from whyfor.service.status import capture_health
 
 Words = Annotated[
@@ -57,9 +58,10 @@ def figures(
     agent: Agent = None,
     since: When = None,
     until: When = None,
-) -> Stats:
-    """Sessions, turns and tokens by agent, project, day and model."""
-    return stats(settings, SessionFilter(identity=project, agent=agent, since=since, until=until))
+) -> WireStats:
+    """Sessions, turns, tokens and their price by agent, project, day and model."""
+    where = SessionFilter(identity=project, agent=agent, since=since, until=until)
+    return wire_stats(stats(settings, where))
 
 
 @reading_route("/status")

@@ -184,13 +184,13 @@ class SqlCheckpoints:
         ]
 
     def spent(self, spans: Iterable[tuple[int, int, int]]) -> Tokens:
-        total: list[int | None] = [None] * 5
+        total: list[int | None] = [None] * 7
         for session, first_seq, last_seq in spans:
             begun = self._when(session, first_seq) if first_seq > 1 else None
             beyond = self._when(session, last_seq + 1)
             rows = self._all(
-                "SELECT input, cache_read, cache_write, output, reasoning FROM usage WHERE counts "
-                "AND "
+                "SELECT input, cache_read, cache_write, output, reasoning, cost, partial "
+                "FROM usage WHERE counts AND "
                 "(session_id=? OR session_id IN (SELECT c.id FROM sessions c JOIN sessions m ON "
                 "c.parent=m.session_id "
                 "AND c.agent=m.agent WHERE m.id=?)) AND (? IS NULL OR created_at >= ?) "

@@ -34,7 +34,7 @@ _SIZE = "CASE WHEN kind='tool.call' AND text='' THEN octet_length(data) ELSE oct
 # the beginning of a text, and what is beside it unless that is large
 _CUT = "ELSE substr(text, 1, ?1) END"
 _SMALL_DATA = "CASE WHEN octet_length(data) <= ?2 OR kind='tool.call' THEN data END"
-_TOKENS = ("input", "cache_read", "cache_write", "output", "reasoning")
+_TOKENS = ("input", "cache_read", "cache_write", "output", "reasoning", "cost", "partial")
 
 
 class SqlConversation:

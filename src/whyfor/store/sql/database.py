@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
+from whyfor.model.prices import PriceTable
 from whyfor.model.query import Query
 
 
@@ -46,6 +47,10 @@ class StoreDatabase(Protocol):
 
     @property
     def index(self) -> WordIndex: ...
+
+    @property
+    def prices(self) -> PriceTable:
+        """The list prices that hold for this database."""
 
     @property
     def in_transaction(self) -> bool: ...

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from whyfor.model.cost import nano_cost
 from whyfor.model.events import SEQ_BITS
 from whyfor.model.listing import (
     FolderCount,
@@ -27,6 +28,7 @@ _SORTED_BY = {
     "started": "l.began_at",
     "longest": "l.worked_all",
     "tokens": "l.tokens",
+    "cost": "l.cost",
 }
 # What is said of the part that a row shows.
 _JOINS = {
@@ -43,7 +45,7 @@ _WROTE = "SELECT m.head FROM listed m WHERE m.files > 0"
 # Of a row, in the order in which they are read.
 _COLUMNS = """
     head id agent session_id project cwd branch title began_at last_at worked tokens models asked
-    failed lone
+    failed lone cost unpriced
 """.split()
 _OUTCOME = {
     "asked": "o.asked IS NOT NULL",
@@ -100,7 +102,7 @@ class SqlListing:
             """
             SELECT l.session_id, s.id, s.agent, s.session_id, p.identity, s.cwd, s.branch, s.title,
                    l.began_at, l.last_at, l.worked_all, l.tokens, s.models, o.asked, o.failed,
-                   s.parent IS NOT NULL
+                   s.parent IS NOT NULL, l.cost, l.unpriced
             FROM listed l
             JOIN sessions s ON s.id=l.shown
             JOIN listed o ON o.session_id=l.shown
@@ -134,6 +136,7 @@ class SqlListing:
                 tokens=None if row["tokens"] < 0 else row["tokens"],
                 models=msgspec.json.decode(row["models"]),
                 lone=bool(row["lone"]),
+                cost=nano_cost(None if row["cost"] < 0 else row["cost"], row.pop("unpriced")),
             )
             made[head] = ListedSession(
                 **row,

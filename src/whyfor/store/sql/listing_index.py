@@ -60,7 +60,7 @@ _PUT = """
       head=?2, turns=?3, worked=?4, asked=?5, failed=?6, files=?7
 """
 _ROW = """
-    UPDATE listed SET (last_at, began_at, worked_all, tokens) = (
+    UPDATE listed SET (last_at, began_at, worked_all, tokens, cost, unpriced) = (
         SELECT max(CASE WHEN s.own_from > 1 AND s.messages=0 THEN 0
                         ELSE coalesce(s.ended_at, s.started_at, 0) END),
                coalesce(min(CASE WHEN s.parent IS NULL OR s.id=?1 THEN s.started_at END), 0),
@@ -68,7 +68,8 @@ _ROW = """
                coalesce(sum(
                  CASE WHEN coalesce(s.input, s.cache_read, s.cache_write, s.output) IS NOT NULL
                  THEN coalesce(s.input, 0) + coalesce(s.cache_read, 0)
-                      + coalesce(s.cache_write, 0) + coalesce(s.output, 0) END), -1)
+                      + coalesce(s.cache_write, 0) + coalesce(s.output, 0) END), -1),
+               coalesce(sum(s.cost), -1), coalesce(sum(s.unpriced), 0)
         FROM listed m JOIN sessions s ON s.id=m.session_id
         WHERE m.head=?1),
       shown = (
@@ -109,6 +110,15 @@ def remove_listing(db: StoreDatabase, session: int) -> None:
     db.execute("DELETE FROM listed WHERE session_id=?", (session,))
     renew_listing(db, [number for (number,) in left])
     db.executemany(_ROW, head)
+
+
+def renew_rows(db: StoreDatabase, sessions: Iterable[int]) -> None:
+    """Sum up the rows of these sessions again, of which nothing else changed."""
+    heads = set()
+    for number in sessions:
+        found = _first(db, "SELECT head FROM listed WHERE session_id=?", (number,))
+        heads |= {found[0]} if found else set()
+    db.executemany(_ROW, [(head,) for head in sorted(heads)])
 
 
 def fill_listing(db: StoreDatabase) -> None:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from whyfor.model.sessions import Session
 from whyfor.model.sources import Source, StoredSegment
 from whyfor.store.sql.database import StoreDatabase, fetch, first_row, stepped
+from whyfor.store.sql.listing_index import renew_rows
 from whyfor.store.sql.segments import stored_segment
+from whyfor.store.sql.usage import total_usage, unpriced_sessions
 from whyfor.store.sql.write import EventWriter
 
 
@@ -17,6 +19,12 @@ class SqlRecords:
 
     def writer(self) -> EventWriter:
         return EventWriter(self.db)
+
+    def price_again(self) -> int:
+        sessions = unpriced_sessions(self.db, self.db.prices)
+        total_usage(self.db, sessions)
+        renew_rows(self.db, sessions)
+        return len(sessions)
 
     def segments(self, session: Session) -> list[tuple[str, StoredSegment]]:
         rows = fetch(

@@ -27,7 +27,7 @@ _SESSION = (
     "s.id, s.agent, s.session_id, p.identity, s.cwd, s.branch, s.title, s.started_at, s.ended_at, "
     "s.prompts, "
     "s.messages, s.tool_calls, s.input, s.cache_read, s.cache_write, s.output, s.reasoning, "
-    "s.models, s.parent, "
+    "s.cost, s.unpriced, s.models, s.parent, "
     "s.subagent, s.unparsed, s.copy_of, s.copy_kind, s.own_from, s.original, s.title_rank"
 )
 _FROM = "FROM sessions s LEFT JOIN projects p ON p.id = s.project_id"
@@ -77,7 +77,7 @@ class SqlSessions:
         values = (reference, reference + "\U0010ffff", reference, *([agent] if agent else []))
         rows = fetch(self.db, sql, values) if reference else []
         exact = [row for row in rows if row[2] == reference]
-        main = [row for row in rows if row[18] is None]
+        main = [row for row in rows if row[20] is None]
         found = exact or main or rows
         if not found:
             raise NotFound(
@@ -122,7 +122,7 @@ class SqlSessions:
             self.db,
             "SELECT path FROM touches WHERE session_id=? AND action='write' AND seq >= ? GROUP BY "
             "path ORDER BY min(seq)",
-            (row[0], row[23]),
+            (row[0], row[25]),
         )
         names = (
             "id",
@@ -138,17 +138,17 @@ class SqlSessions:
         plain = dict(zip((*names, "prompts", "messages", "tool_calls"), row[:12], strict=True))
         return Session(
             **plain,
-            tokens=Tokens(*row[12:17]),
-            models=msgspec.json.decode(row[17]),
+            tokens=Tokens(*row[12:19]),
+            models=msgspec.json.decode(row[19]),
             files_modified=[path for (path,) in files],
-            parent_session_id=row[18],
-            subagent=row[19],
-            unparsed=row[20],
-            copy_of=row[21],
-            copy_kind=row[22],
-            own_from=row[23],
-            original=row[24],
-            title_source=title_source(row[25]),
+            parent_session_id=row[20],
+            subagent=row[21],
+            unparsed=row[22],
+            copy_of=row[23],
+            copy_kind=row[24],
+            own_from=row[25],
+            original=row[26],
+            title_source=title_source(row[27]),
         )
 
     def page(

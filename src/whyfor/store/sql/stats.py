@@ -13,6 +13,7 @@ from whyfor.model.stats import (
     QUARTER,
     ApprovalRecord,
     ApprovalWait,
+    CostRow,
     FailedStep,
     SessionCounts,
     StatsRow,
@@ -23,7 +24,9 @@ from whyfor.store.sql.filters import COUNTS, THREAD, WORKED, WRONG, as_json, ses
 
 # What happened in a session, not in the one it is a copy of.
 _OWN = f"(e.id & {SEQ_MASK}) >= s.own_from"
-_TOKENS = ("input", "cache_read", "cache_write", "output", "reasoning")
+_TOKENS = ("input", "cache_read", "cache_write", "output", "reasoning", "cost")
+_USED = (*_TOKENS, "partial")  # of a response
+_SPENT = (*_TOKENS, "unpriced")  # of a session
 _NEXT = """
     (SELECT min(r.created_at)
      FROM events r INDEXED BY events_{index}
@@ -63,7 +66,7 @@ class SqlStats:
             "day": "strftime('%Y-%m-%d', u.created_at / 1000, 'unixepoch', 'localtime')",
         }[by]
         where, values = session_filter(filters)
-        sums = ", ".join(f"sum(u.{name})" for name in _TOKENS)
+        sums = ", ".join(f"sum(u.{name})" for name in _USED)
         condition = " AND ".join(["u.counts", *where])
         tokens = fetch(
             self.db,
@@ -116,7 +119,7 @@ class SqlStats:
 
     def counted(self, filters: Filters, recent: int = 0) -> list[SessionCounts]:
         where, values = _where(filters)
-        sums = ", ".join(f"sum(s.{name})" for name in _TOKENS)
+        sums = ", ".join(f"sum(s.{name})" for name in _SPENT)
         rows = fetch(
             self.db,
             f"""
@@ -158,8 +161,8 @@ class SqlStats:
         few = filters.projects is not None
         # from left to right
         tables = "sessions s CROSS JOIN usage u" if few else "usage u CROSS JOIN sessions s"
-        inner = ", ".join(f"sum(u.{name}) AS {name}" for name in _TOKENS)
-        sums = ", ".join(f"sum({name})" for name in _TOKENS)
+        inner = ", ".join(f"sum(u.{name}) AS {name}" for name in _USED)
+        sums = ", ".join(f"sum({name})" for name in _USED)
         rows = fetch(
             self.db,
             f"""
@@ -175,6 +178,32 @@ class SqlStats:
             values,
         )
         return [(model, sessions, Tokens(*tokens)) for model, sessions, *tokens in rows]
+
+    def costs(self, filters: Filters) -> list[CostRow]:
+        alone = msgspec.structs.replace(filters, since=None, until=None)
+        where, values = _where(alone)
+        for sign, limit in ((">=", filters.since), ("<=", filters.until)):
+            if limit is not None:
+                where += f" AND u.created_at {sign} ?"
+                values.append(limit)
+        sums = ", ".join(f"sum(u.{name})" for name in _USED)
+        day = "strftime('%Y-%m-%d', u.created_at / 1000, 'unixepoch', 'localtime')"
+        rows = fetch(
+            self.db,
+            f"""
+            SELECT {day}, s.agent, p.identity, u.model, count(*), sum(u.saved), {sums}
+            FROM usage u
+            JOIN sessions s ON s.id=u.session_id
+            LEFT JOIN projects p ON p.id=s.project_id
+            WHERE u.counts AND {where}
+            GROUP BY 1, 2, 3, 4
+            """,
+            values,
+        )
+        return [
+            CostRow(day, agent, project, model, responses, saved, Tokens(*counts))
+            for day, agent, project, model, responses, saved, *counts in rows
+        ]
 
     def turns_by_time(self, filters: Filters, since: int, until: int) -> list[tuple[int, int]]:
         where, values = _where(filters)

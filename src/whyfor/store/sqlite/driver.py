@@ -12,6 +12,8 @@ import apsw
 
 from whyfor.files import need_descriptors
 from whyfor.model.errors import Busy, CorruptStore, StoreError, StoreFault
+from whyfor.model.prices import PriceTable
+from whyfor.store.price_table import load_prices
 from whyfor.store.sqlite.words import FtsIndex
 
 _UNUSABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError)
@@ -25,6 +27,10 @@ class StoreConnection(apsw.Connection):
     @cached_property
     def index(self) -> FtsIndex:
         return FtsIndex(self)
+
+    @property
+    def prices(self) -> PriceTable:
+        return load_prices(Path(self.filename).parent)
 
     def explained(self, error: Exception) -> Exception:
         return translate(error, self.filename) if isinstance(error, apsw.Error) else error

@@ -359,6 +359,27 @@ DELETE FROM observations WHERE type='command' AND session_id<>0;
 UPDATE memories SET version=0;
 """
 
+# What each response costs at list price, in billionths of a dollar: see usage.py. What it takes to
+# say so was not kept until now: everything is read once more.
+_M022 = f"""
+ALTER TABLE usage ADD COLUMN cache_hour INTEGER;
+ALTER TABLE usage ADD COLUMN billed INTEGER;
+ALTER TABLE usage ADD COLUMN lump INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE usage ADD COLUMN terms TEXT;
+ALTER TABLE usage ADD COLUMN reported INTEGER;
+ALTER TABLE usage ADD COLUMN cost INTEGER;
+ALTER TABLE usage ADD COLUMN saved INTEGER;
+ALTER TABLE usage ADD COLUMN partial INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE usage ADD COLUMN priced INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN cost INTEGER;
+ALTER TABLE sessions ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE listed ADD COLUMN cost INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE listed ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX usage_by_time ON usage(created_at) WHERE counts;
+CREATE INDEX listed_by_cost ON listed(cost, session_id) WHERE head=session_id;
+INSERT OR REPLACE INTO marks SELECT '{RENEW}', 1 WHERE EXISTS(SELECT 1 FROM events);
+"""
+
 MIGRATIONS = (
     _M001,
     _M002,
@@ -381,6 +402,7 @@ MIGRATIONS = (
     _M019,
     _M020,
     _M021,
+    _M022,
 )
 _INDEXED = 15  # the version whose search index is made anew
 VERSION = len(MIGRATIONS)

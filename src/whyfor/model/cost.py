@@ -1,0 +1,55 @@
+"""What work costs at list price, and how that is said."""
+
+from __future__ import annotations
+
+import msgspec
+
+from whyfor.model.prices import NANO
+from whyfor.model.sessions import Tokens
+
+LABEL = "API price"  # what the tokens cost at list price; not what anybody paid
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """Dollars at list price. None: nothing of it has a known price. `unpriced` responses are not in
+    it, or not wholly: then it is the least it can be."""
+
+    usd: float | None = None
+    unpriced: int = 0
+
+    @property
+    def at_least(self) -> bool:
+        return self.usd is not None and self.unpriced > 0
+
+
+def cost_of(tokens: Tokens) -> Cost:
+    """Return the price of these tokens."""
+    return nano_cost(tokens.cost, tokens.unpriced)
+
+
+def nano_cost(nano: int | None, unpriced: int | None) -> Cost:
+    """Return the cost for a number of billionths of a dollar."""
+    return Cost(None if nano is None else nano / NANO, unpriced or 0)
+
+
+def dollars(usd: float) -> str:
+    """$2.31, −$0.16, $1,204.50; below a cent $0.004, and nothing but zero is $0.00."""
+    sign = "−" if usd < 0 else ""
+    size = abs(usd)
+    if 0 < size < 0.01:
+        return f"{sign}${size:.3f}" if size >= 0.0005 else "< $0.001"
+    return f"{sign}${size:,.2f}"
+
+
+def cost_text(cost: Cost) -> str:
+    """$2.31, at least $2.31, or unknown."""
+    if cost.usd is None:
+        return "unknown"
+    return f"at least {dollars(cost.usd)}" if cost.unpriced else dollars(cost.usd)
+
+
+def short_cost(cost: Cost) -> str:
+    """The same for a column: $2.31, ≥ $2.31; ? if it is unknown."""
+    if cost.usd is None:
+        return "?"
+    return f"≥ {dollars(cost.usd)}" if cost.unpriced else dollars(cost.usd)
