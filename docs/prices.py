@@ -1,7 +1,8 @@
-"""Copy the list prices of models from the package genai-prices: `make prices`.
+"""Write the list prices of models, from the package genai-prices, into Whyfor's own package.
 
-Its import takes a third of a second and brings two more packages, so that no command imports it:
-what Whyfor reads is the file this writes, `src/whyfor/store/prices.json`.
+`hatch_build.py` does so when Whyfor is built or installed, `make prices` by hand. The import of
+genai-prices takes a third of a second and brings two more packages, so that no command imports it.
+The files written are not part of the repository.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import date
-from importlib.metadata import version
+from importlib.metadata import distribution, version
 from pathlib import Path
 from typing import Any
 
 from genai_prices import data, types
 
 TABLE = Path(__file__).parent.parent / "src" / "whyfor" / "store" / "prices.json"
+LICENSE = TABLE.with_suffix(".LICENSE")
 # Who makes models, and sells them under their own names; resellers have prices of their own.
 VENDORS = "anthropic openai google x-ai deepseek mistral moonshotai minimax zai cohere meta".split()
 _SORTS = {
@@ -51,6 +53,14 @@ def write_table() -> None:
     vendors = [json.dumps(vendor, separators=(",", ":")) for vendor in table.pop("vendors")]
     head = json.dumps(table, indent=1).removesuffix("\n}")
     TABLE.write_text(f'{head},\n "vendors": [\n{_lines(vendors)}\n]}}\n', encoding="utf-8")
+    LICENSE.write_text(_license(), encoding="utf-8")
+
+
+def _license() -> str:
+    text = distribution("genai-prices").read_text("licenses/LICENSE")
+    if text is None:
+        raise FileNotFoundError("genai-prices comes without its licence")
+    return text
 
 
 def _lines(parts: list[str]) -> str:

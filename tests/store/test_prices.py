@@ -11,6 +11,7 @@ import pytest
 from genai_prices import Usage, calc_price, data
 
 from whyfor.model.prices import NANO, UNPRICED, Consumption, Price, cache_saving, price_of
+from whyfor.store import price_table
 from whyfor.store.price_table import OWN_PRICES, load_prices
 
 SONNET = Consumption("claude-sonnet-4-6", 0, 100, output=10)
@@ -62,10 +63,10 @@ def test_the_table_gives_the_figures_of_the_package_it_was_copied_from() -> None
 
 
 def test_the_table_is_the_one_of_the_package() -> None:
-    from docs.prices import TABLE, price_table
+    from docs import prices
 
-    made = price_table()
-    kept = msgspec.json.decode(TABLE.read_bytes())
+    made = prices.price_table()
+    kept = msgspec.json.decode(prices.TABLE.read_bytes())
     assert {**kept, "date": ""} == {**made, "date": ""}
     assert {provider.id for provider in data.providers} >= {
         vendor["name"] for vendor in kept["vendors"]
@@ -165,3 +166,17 @@ def test_a_file_of_own_prices_that_is_wrong_is_named_and_not_used(
     assert found.problem is not None
     assert said in found.problem
     assert found.find("claude-opus-4-6") is not None
+
+
+def test_without_the_table_every_price_is_unknown_and_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(price_table, "LISTED", tmp_path / "prices.json")
+    price_table._listed.cache_clear()
+    try:
+        found = load_prices(tmp_path)
+        assert price_of(SONNET, found.find) == UNPRICED
+        assert found.problem is not None and "missing" in found.problem
+    finally:
+        monkeypatch.undo()
+        price_table._listed.cache_clear()

@@ -97,7 +97,7 @@ def _costs(found: CostReport, *, as_json: bool) -> None:
     prices = found.prices
     out.print(f"prices: {prices.source}, the last change is of {prices.date}", style="dim")
     if prices.problem:
-        print_note(f"Own prices are not used: {one_line(prices.problem)}")
+        print_note(one_line(prices.problem))
 
 
 def _missing(found: CostReport) -> list[str]:

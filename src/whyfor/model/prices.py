@@ -69,7 +69,7 @@ class PriceTable(msgspec.Struct, frozen=True):
     date: str  # when the last of them changed
     vendors: tuple[Vendor, ...]
     stamp: int = 0  # another number for other prices
-    problem: str | None = None  # why a file of own prices is not used
+    problem: str | None = None  # why own prices are not used, or there are none at all
     looked_up: dict[str, ModelPrices | None] = {}  # names that were asked for
 
     def find(self, model: str) -> ModelPrices | None:

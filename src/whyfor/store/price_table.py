@@ -1,6 +1,7 @@
 """Read the list prices that come with Whyfor, and those that a person wrote down beside them.
 
-`prices.json` is a copy of the data of the package genai-prices; `docs/prices.py` makes it.
+`prices.json` is made from the data of the package genai-prices when Whyfor is built or installed
+(`hatch_build.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import msgspec
 
 from whyfor.model.prices import ModelPrices, PriceEra, PriceTable, Vendor
 
+LISTED = Path(__file__).parent / "prices.json"
 OWN_PRICES = "prices.toml"  # in the Whyfor directory
 _SIZE_MAX = 1_000_000  # bytes of a file of own prices
 _OWN = "own"
@@ -52,7 +54,11 @@ def load_prices(home: Path) -> PriceTable:
 
 @lru_cache(maxsize=1)
 def _listed() -> PriceTable:
-    data = (Path(__file__).parent / "prices.json").read_bytes()
+    try:
+        data = LISTED.read_bytes()
+    except FileNotFoundError:
+        problem = "The table of list prices is missing. Install Whyfor again."
+        return PriceTable("", "", (), stamp=1, problem=problem)
     table = msgspec.json.decode(data, type=PriceTable)
     return msgspec.structs.replace(table, stamp=zlib.crc32(data) or 1)
 
@@ -74,7 +80,7 @@ def _with_own(text: str) -> PriceTable:
 
 
 def _with_problem(problem: str) -> PriceTable:
-    return msgspec.structs.replace(_listed(), problem=problem)
+    return msgspec.structs.replace(_listed(), problem=f"Own prices are not used: {problem}")
 
 
 def _own_model(given: OwnPrice) -> ModelPrices:
