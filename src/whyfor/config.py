@@ -70,6 +70,9 @@ class Settings(msgspec.Struct, frozen=True):
     """How many days each kind of data is kept before it is deleted; from config.toml."""
     memory: MemorySettings = MemorySettings()
     """What next sessions are told; from config.toml."""
+    semantic: dict[str, Any] = {}
+    """Which model makes vectors of texts; from config.toml. Checked where it is used: a wrong one
+    must not stop capture."""
     redact: dict[str, Any] = {}
     """Redaction settings from config.toml. They are checked where they are used: an invalid rule
     must stop exports, not capture."""
@@ -97,6 +100,7 @@ class ConfigFile(msgspec.Struct, frozen=True):
     exclude: Exclude = Exclude()
     retention: Retention = Retention()
     memory: MemorySettings = MemorySettings()
+    semantic: dict[str, Any] = {}
     redact: dict[str, Any] = {}
     notify: dict[str, Any] = {}
 
@@ -117,6 +121,7 @@ def load(env: Mapping[str, str] | None = None) -> Settings:
         checkout_line=file.checkout_line,
         retention=file.retention,
         memory=file.memory,
+        semantic=file.semantic,
         redact=file.redact,
         notify=file.notify,
         exclude=_exclude(file, home, user_home),

@@ -53,7 +53,7 @@ def ask_model(
     if wished.api == "command":
         return _run(wished, env, folder, f"{rules}\n\n{question}")
     path, headers, body = _request(wished, env, rules, question)
-    answer = _post(wished.url.rstrip("/") + path, headers, body, wished.seconds)
+    answer = post_json(wished.url.rstrip("/") + path, headers, body, wished.seconds)
     try:
         return _ANSWERS[wished.api](msgspec.json.decode(answer))
     except (msgspec.DecodeError, KeyError, IndexError, TypeError, AttributeError):
@@ -82,7 +82,8 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _post(url: str, headers: dict[str, str], body: dict[str, Any], seconds: float) -> bytes:
+def post_json(url: str, headers: dict[str, str], body: dict[str, Any], seconds: float) -> bytes:
+    """Send JSON and return what is answered; raises ModelUnreachable or ModelFailed."""
     request = urllib.request.Request(
         url, msgspec.json.encode(body), {"content-type": "application/json", **headers}
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import msgspec
@@ -11,19 +11,18 @@ from whyfor.model.events import StoredEvent
 from whyfor.model.memory import MemoryFilter
 from whyfor.model.query import (
     FIELDS,
-    CardMatch,
     Filters,
     FoundNote,
     FoundPassage,
     Hit,
     Match,
     Query,
-    SessionOwner,
 )
 from whyfor.model.sessions import Session
 from whyfor.model.text import one_line
 from whyfor.recall.deep import scan_results
 from whyfor.recall.query import content, passage_query
+from whyfor.recall.ranked_sessions import Candidate, Ranking, SessionGroups, best_sessions
 from whyfor.recall.related import fitting_notes
 from whyfor.recall.snippets import excerpt, has_words, snippet, word_finders
 from whyfor.store.open import OpenStore
@@ -31,16 +30,9 @@ from whyfor.store.protocol import Store
 from whyfor.story.threads import SessionThreads
 
 PASSAGES = 3  # at most so many of a session are shown
-_ROOM = 300  # matches that are asked for first
-_MOST = 20_000  # and at most, if they are of too few sessions
 _STEADY = 100  # sessions that are ranked at least, so that their order is the same on every page
-_CARDS = 200  # that are looked at
-_COVERED = 0.95  # share of the words from which on a passage answers the query
-_CARD_SHARE = 0.6  # what the best card counts, where the best passages count 1
-_CARD_SHARE_COVERED = 0.3  # if a passage answers the query already
 _PIECES = 4  # matches that are asked for, for each turn that is wanted
 _NOTES = 2  # of a session are shown
-_SHARES = (1.0, 0.3, 0.1)  # how much the best passages of a session count
 _FIELD_OF = {
     "user.prompt": "prompts",
     "assistant.message": "answers",
@@ -61,89 +53,45 @@ class HitRange(msgspec.Struct, frozen=True):
     turns: bool = False  # one hit for each turn, not for each session
 
 
-class Candidate(msgspec.Struct):
-    """A session with its subagents and copies, and where it matches, best first."""
-
-    score: float
-    matches: list[Match]
+_Finder = Callable[[OpenStore, Query, Filters, int, list[Match]], Ranking]
 
 
-_Finder = Callable[[Store, Query, Filters, int, list[Match]], list[Candidate]]
+class HitPage(msgspec.Struct, frozen=True):
+    """Hits, and the place to go on from; None after the last."""
+
+    hits: list[Hit]
+    following: int | None
+    trouble: str = ""  # why sessions were not looked for by meaning, though they could be
 
 
-def hit_page(
-    store: OpenStore, query: Query, filters: Filters, which: HitRange
-) -> tuple[list[Hit], int | None]:
-    """Return one hit per session, and the place to go on from; None after the last."""
+def hit_page(store: OpenStore, query: Query, filters: Filters, which: HitRange) -> HitPage:
+    """Return one hit per session, or per turn."""
     resolver = _Resolver(store, content(query), filters.fields, which.lines)
     sessions = max(which.after + which.limit + 1, _STEADY)
     results = scan_results(store, query, filters, sessions) if which.deep else []
     for result in results:
         resolver.whole[result.match.session, result.match.first_seq] = result.text
-    found = _FINDERS[which.turns, which.newest](
+    ranking = _FINDERS[which.turns, which.newest](
         store, query, filters, sessions, [result.match for result in results]
     )
     hits: list[Hit] = []
-    for place, candidate in enumerate(found[which.after :], which.after):
+    for place, candidate in enumerate(ranking.candidates[which.after :], which.after):
         if len(hits) >= which.limit:
-            return hits, place
+            return HitPage(hits, place, ranking.trouble)
         hit = resolver.hit(candidate)
         if hit is not None:
             hits.append(hit)
-    return hits, None
+    return HitPage(hits, None, ranking.trouble)
 
 
 # -- which sessions ------------------------------------------------------------------------------
 
 
-class _Sessions:
-    """Groups matches by session."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.owners: dict[int, SessionOwner] = {}
-        self.seen: set[tuple[str, int, int]] = set()  # turns
-
-    def enough(self, ask: Callable[[int], list[Match]], sessions: int) -> list[Match]:
-        """Return matches of so many sessions, or all there are: one long session must not hide
-        the others."""
-        room = _ROOM
-        while True:
-            found = ask(room)
-            self.learn(found)
-            threads = {self.owners[match.session].thread for match in found}
-            if len(found) < room or len(threads) >= sessions or room >= _MOST:
-                return found
-            room *= 8
-
-    def learn(self, matches: Iterable[Match | CardMatch]) -> None:
-        fresh = {match.session for match in matches} - self.owners.keys()
-        self.owners |= self.store.search.owners(fresh)
-
-    def grouped(self, matches: Iterable[Match]) -> dict[str, list[Match]]:
-        """Return matches in their order by the thread they count for; of a turn, and of the
-        copies of a turn, only the first that was ever given."""
-        found: dict[str, list[Match]] = {}
-        for match in matches:
-            thread = self.owners[match.session].thread
-            turn = (thread, match.session, match.turn)
-            if match.created_at is not None:
-                turn = (thread, 0, match.created_at)
-            if turn not in self.seen:
-                self.seen.add(turn)
-                found.setdefault(thread, []).append(match)
-        return found
-
-    def is_copied(self, match: Match) -> bool:
-        """Return whether a match repeats what stands in another session."""
-        return match.last_seq < self.owners[match.session].own_from
-
-
 def _newest(
-    store: Store, query: Query, filters: Filters, sessions: int, deep: list[Match]
-) -> list[Candidate]:
+    store: OpenStore, query: Query, filters: Filters, sessions: int, deep: list[Match]
+) -> Ranking:
     """Return sessions in which a turn has all the words, by the newest such turn."""
-    groups = _Sessions(store)
+    groups = SessionGroups(store)
     wanted, passages = content(query), passage_query(query, every=True)
     typed = groups.enough(
         lambda room: store.search.match(wanted, filters, room, newest=True), sessions
@@ -156,12 +104,12 @@ def _newest(
         [*said, *typed, *deep],
         key=lambda match: (-(match.created_at or 0), groups.is_copied(match)),
     )
-    return [Candidate(own[0].score, own) for own in groups.grouped(by_time).values()]
+    return Ranking([Candidate(own[0].score, own) for own in groups.grouped(by_time).values()])
 
 
 def _best_turns(
-    store: Store, query: Query, filters: Filters, turns: int, deep: list[Match]
-) -> list[Candidate]:
+    store: OpenStore, query: Query, filters: Filters, turns: int, deep: list[Match]
+) -> Ranking:
     """Return turns by their best passages, then those with all the words as typed elsewhere."""
     said = store.search.passages(passage_query(query), filters, turns * _PIECES)
     typed = store.search.match(content(query), filters, turns * _PIECES)
@@ -169,8 +117,8 @@ def _best_turns(
 
 
 def _newest_turns(
-    store: Store, query: Query, filters: Filters, turns: int, deep: list[Match]
-) -> list[Candidate]:
+    store: OpenStore, query: Query, filters: Filters, turns: int, deep: list[Match]
+) -> Ranking:
     """Return turns that have all the words, newest first."""
     wanted = passage_query(query, every=True)
     said = store.search.passages(wanted, filters, turns * _PIECES, newest=True)
@@ -178,91 +126,16 @@ def _newest_turns(
     return _apart(sorted([*said, *typed, *deep], key=lambda match: -(match.created_at or 0)))
 
 
-def _apart(matches: list[Match]) -> list[Candidate]:
+def _apart(matches: list[Match]) -> Ranking:
     """Return each turn once, where it was found first."""
     turns: dict[tuple[int, int], Candidate] = {}
     for match in matches:
         turns.setdefault((match.session, match.turn), Candidate(match.score, [match]))
-    return list(turns.values())
-
-
-def _best(
-    store: Store, query: Query, filters: Filters, sessions: int, deep: list[Match]
-) -> list[Candidate]:
-    """Return sessions by their best passages and their cards, then those whose turns have all the
-    words as typed elsewhere: in thoughts and in what tools printed."""
-    groups = _Sessions(store)
-    wanted, passages = content(query), passage_query(query)
-    said = groups.enough(lambda room: store.search.passages(passages, filters, room), sessions)
-    typed = groups.enough(lambda room: store.search.match(wanted, filters, room), sessions)
-    said.sort(key=lambda match: (-match.score, groups.is_copied(match)))
-    found = {thread: Candidate(_score(own), own) for thread, own in groups.grouped(said).items()}
-    lowest = min((candidate.score for candidate in found.values()), default=1.0)
-    groups.learn(deep)
-    typed.sort(key=lambda match: (-match.score, groups.is_copied(match)))
-    for thread, own in groups.grouped([*typed, *deep]).items():
-        if thread in found:
-            found[thread].matches += own
-        else:
-            found[thread] = Candidate(lowest * own[0].score / (own[0].score + 1), own)
-    best = max(found.values(), key=lambda candidate: candidate.score, default=None)
-    covered = best is not None and _coverage(store, best.matches[0], wanted) >= _COVERED
-    share = _CARD_SHARE_COVERED if covered else _CARD_SHARE
-    _add_cards(groups, query, filters, found, share)
-    return sorted(found.values(), key=lambda candidate: -candidate.score)
-
-
-def _add_cards(
-    groups: _Sessions, query: Query, filters: Filters, found: dict[str, Candidate], share: float
-) -> None:
-    """Add what the cards of sessions are worth to their scores, which become shares of the best;
-    and the sessions that only their card has the words of."""
-    wanted = content(query)
-    words = [word for clause in wanted.clauses for atom in clause for word in atom.words]
-    every = passage_query(query).every
-    cards = groups.store.search.cards(words, filters, _CARDS, every=every)
-    groups.learn(cards)
-    top = max((candidate.score for candidate in found.values()), default=1.0) or 1.0
-    for candidate in found.values():
-        candidate.score /= top
-    best = cards[0].score if cards else 1.0
-    free = _is_free(wanted)
-    seen: set[str] = set()
-    for card in cards:
-        thread = groups.owners[card.session].thread
-        if thread in seen:
-            continue
-        seen.add(thread)
-        if thread not in found and free:
-            title = Match(card.session, 0, 0, 1, card.started_at, 0.0)
-            found[thread] = Candidate(0.0, [title])
-        if thread in found:
-            found[thread].score += share * card.score / best
-
-
-def _coverage(store: Store, match: Match, query: Query) -> float:
-    """Return which share of a query's words a piece of a turn has, in what was said in it."""
-    finders = word_finders(query, cache(store.search.stem))
-    events = store.conversation.events(match.session, match.first_seq, match.last_seq)
-    said = "\n".join(event.text for event in events if event.kind in _FIELD_OF)
-    return has_words(said, finders) / len(finders) if finders else 1.0
-
-
-def _is_free(query: Query) -> bool:
-    """Return whether any session with the words will do: nothing must be there as typed, and
-    nothing must not."""
-    if query.without or query.files or query.tools:
-        return False
-    return all(atom.plain for clause in query.clauses for atom in clause)
-
-
-def _score(matches: list[Match]) -> float:
-    """Return what a session's passages are worth together: the best, and a little of the next."""
-    return sum(match.score * share for match, share in zip(matches, _SHARES, strict=False))
+    return Ranking(list(turns.values()))
 
 
 _FINDERS: dict[tuple[bool, bool], _Finder] = {
-    (False, False): _best,
+    (False, False): best_sessions,
     (False, True): _newest,
     (True, False): _best_turns,
     (True, True): _newest_turns,

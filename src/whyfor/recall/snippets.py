@@ -159,8 +159,14 @@ def _first_line(text: str, at: int) -> int:
 
 def has_words(text: str, finders: list[WordFinder]) -> int:
     """Return how many of the terms stand in a text."""
+    return sum(which_words(text, finders))
+
+
+def which_words(text: str, finders: list[WordFinder]) -> list[bool]:
+    """Return for each of the terms whether it stands in a text."""
     folded = _fold(text)
-    return sum(1 for finder in finders if finder.spans(folded, 1))
+    # most are not there, and the first question is far cheaper
+    return [finder.literal in folded and bool(finder.spans(folded, 1)) for finder in finders]
 
 
 def has_all_words(text: str, query: Query, stem: Stem) -> bool:

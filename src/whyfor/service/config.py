@@ -18,6 +18,7 @@ from whyfor.files import make_folders, replace
 from whyfor.live.notify import NotifySettings
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.privacy.own_rules import RedactSettings, rules_for
+from whyfor.recall.embeddings.settings import SemanticSettings
 
 _TABLES: dict[str, type[msgspec.Struct]] = {
     "exclude": Exclude,
@@ -25,6 +26,7 @@ _TABLES: dict[str, type[msgspec.Struct]] = {
     "notify": NotifySettings,
     "retention": Retention,
     "memory": MemorySettings,
+    "semantic": SemanticSettings,
 }
 _HEADER = re.compile(r"^\s*\[")
 

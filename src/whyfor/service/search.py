@@ -133,10 +133,11 @@ class _Search(msgspec.Struct, frozen=True):
             return [*shown], stop if len(commits) > stop else None
         newest = wanted.sort == "time"
         place = HitRange(self.limit, wanted.after, newest=newest, lines=True, deep=wanted.deep)
-        turns, following = hit_page(self.library, self.query, self.filters, place)
+        found = hit_page(self.library, self.query, self.filters, place)
+        following = found.following
         if following is not None and following >= DEEPEST:
             following = None
-        hits: list[Hit | CommitHit] = [*turns]
+        hits: list[Hit | CommitHit] = [*found.hits]
         if not wanted.kind and not wanted.after:
             among = _shown(self.library, commits[:_AMONG], self.query)
             if newest:
@@ -394,7 +395,7 @@ def search(settings: Settings, words: str, where: SessionFilter, which: HitRange
     """Return one hit per session, or per turn; best first, or newest first."""
     query = queries.parse_query(words)
     with reading(settings) as library:
-        return hit_page(library, query, parse_filters(library, where), which)[0]
+        return hit_page(library, query, parse_filters(library, where), which).hits
 
 
 def search_commits(settings: Settings, words: str, where: SessionFilter) -> list[CommitHit]:

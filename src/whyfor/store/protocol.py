@@ -97,6 +97,7 @@ from whyfor.model.stats import (
     StoreTotals,
 )
 from whyfor.model.titles import ProposedTitle
+from whyfor.model.vectors import SessionVectors, VectorBits, VectorCounts
 from whyfor.store.journal import (
     AliasEntry,
     Entry,
@@ -586,6 +587,10 @@ class SearchStore(Protocol):
     def agents_of(self, shas: list[str]) -> dict[str, list[str]]:
         """Which agents took part in commits."""
 
+    def rarity(self, words: Iterable[str]) -> dict[str, float]:
+        """How much each word tells: the rarer it is in passages, in any form, the more; more than
+        0."""
+
     def words_like(self, beginning: str, limit: int) -> list[str]:
         """Words of the index that begin so, the common ones first."""
 
@@ -901,6 +906,34 @@ class MemoryStore(Protocol):
         """Return the files that sessions of projects read or wrote most recently."""
 
 
+class VectorStore(Protocol):
+    """Vectors of sessions, by which they are found by meaning. Derived, like memory, but only if
+    somebody asks for it."""
+
+    def waiting(self, model: str, limit: int) -> list[WaitingSession]:
+        """Return main sessions that have no vectors of this model, or old ones, newest first."""
+
+    def save(self, session: WaitingSession, vectors: SessionVectors) -> bool:
+        """Replace the vectors of a session, in the caller's transaction; False, with nothing
+        written, if the session has changed or gone since it was read."""
+
+    def load(self, model: str, sessions: Iterable[int]) -> dict[int, SessionVectors]:
+        """Return the vectors of this model, by session; those without are left out."""
+
+    def bits(self, model: str, filters: Filters) -> list[VectorBits]:
+        """Return the signs of all vectors of this model; none if the filters name fields, which
+        vectors do not have."""
+
+    def count(self, model: str) -> VectorCounts:
+        """Return how many there are, and how many sessions wait for theirs."""
+
+    def exist(self, model: str) -> bool:
+        """Return whether any session has vectors of this model."""
+
+    def clear(self) -> None:
+        """Delete all of every model, in the caller's transaction."""
+
+
 class FeedStore(Protocol):
     """The changes since a moment, for subscribers that have read everything before it."""
 
@@ -1121,6 +1154,9 @@ class SharedStore(Protocol):
 
     @property
     def memory(self) -> MemoryStore: ...
+
+    @property
+    def vectors(self) -> VectorStore: ...
 
     @property
     def feed(self) -> FeedStore: ...

@@ -75,9 +75,10 @@ class _Recall(msgspec.Struct, frozen=True):
         return lines, following
 
     def sessions(self, after: int) -> tuple[list[MemoryLine], int | None]:
-        hits, following = hit_page(self.store, self.query, self.filters, HitRange(PAGE, after))
-        ids = session_ids(self.store, (hit.session for hit in hits))
-        return [_session_line(hit, ids[hit.session.name]) for hit in hits], following
+        found = hit_page(self.store, self.query, self.filters, HitRange(PAGE, after))
+        ids = session_ids(self.store, (hit.session for hit in found.hits))
+        lines = [_session_line(hit, ids[hit.session.name]) for hit in found.hits]
+        return lines, found.following
 
     def notes(self, after: int) -> tuple[list[MemoryLine], int | None]:
         return _page([note_line(note) for note in self._holding(self._notes())], after)

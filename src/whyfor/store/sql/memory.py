@@ -89,7 +89,8 @@ class SqlMemory:
 
     def save(self, session: WaitingSession, memory: SessionMemory, version: int) -> None:
         number = session.number
-        self.delete(number)
+        self._clear(number)
+        self.db.execute("UPDATE vectors SET stale = 1 WHERE session_id = ?", (number,))
         self.db.execute(
             "INSERT INTO memories VALUES(?, ?, ?, ?, ?)",
             (number, session.first_seq, session.last_seq, version, _encode(memory.summary)),
@@ -106,6 +107,11 @@ class SqlMemory:
         )
 
     def delete(self, session: int) -> None:
+        self._clear(session)
+        for table in ("vectors", "vector_bits"):
+            self.db.execute(f"DELETE FROM {table} WHERE session_id = ?", (session,))
+
+    def _clear(self, session: int) -> None:
         self.db.execute(
             """
             DELETE FROM observation_files

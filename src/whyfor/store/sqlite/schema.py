@@ -380,6 +380,15 @@ CREATE INDEX listed_by_cost ON listed(cost, session_id) WHERE head=session_id;
 INSERT OR REPLACE INTO marks SELECT '{RENEW}', 1 WHERE EXISTS(SELECT 1 FROM events);
 """
 
+# Vectors of what was said, one for each turn: see recall/embeddings. A search reads the signs of
+# all, in a table of their own, and the rest of few.
+_M023 = """
+CREATE TABLE vectors(
+  session_id INTEGER PRIMARY KEY, model TEXT NOT NULL, stale INTEGER NOT NULL, turns INTEGER NOT NULL,
+  marks BLOB NOT NULL, codes BLOB NOT NULL);
+CREATE TABLE vector_bits(session_id INTEGER PRIMARY KEY, model TEXT NOT NULL, bits BLOB NOT NULL);
+"""
+
 MIGRATIONS = (
     _M001,
     _M002,
@@ -403,6 +412,7 @@ MIGRATIONS = (
     _M020,
     _M021,
     _M022,
+    _M023,
 )
 _INDEXED = 15  # the version whose search index is made anew
 VERSION = len(MIGRATIONS)

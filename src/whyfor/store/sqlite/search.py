@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from whyfor.model.query import (
     Query,
     TurnMatch,
 )
-from whyfor.store.sql.database import fetch
+from whyfor.store.sql.database import fetch, first_row
 from whyfor.store.sql.filters import doc_filter, session_filter
 from whyfor.store.sql.search import SqlSearch
 from whyfor.store.sql.search_index import PART_BITS
@@ -179,18 +180,37 @@ class SqliteSearch(SqlSearch):
         )
         return [TurnMatch(ident >> SEQ_BITS, *rest) for ident, *rest in rows]
 
+    def rarity(self, words: Iterable[str]) -> dict[str, float]:
+        self._name_vocabulary("passage_vocabulary", "passages")
+        [(total,)] = fetch(self.db, "SELECT count(*) FROM passages_docsize")
+        found: dict[str, float] = {}
+        for word in words:
+            row = first_row(
+                self.db,
+                "SELECT doc FROM temp.passage_vocabulary WHERE term = ?",
+                (self.stem(word),),
+            )
+            seen = row[0] if row else 0
+            found[word] = math.log(1 + (total - seen + 0.5) / (seen + 0.5))
+        return found
+
     def words_like(self, beginning: str, limit: int) -> list[str]:
-        # a name for the index's own list, in memory; the file is open for reading
-        self.db.pragma("query_only", False)
-        self.db.execute(
-            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, words, row)"
-        )
-        self.db.pragma("query_only", True)
+        self._name_vocabulary("vocabulary", "words")
         sql = (
             "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ? ORDER BY doc DESC LIMIT "
             "?"
         )
         return [row[0] for row in fetch(self.db, sql, (beginning, beginning + "\U0010ffff", limit))]
+
+    def _name_vocabulary(self, name: str, index: str) -> None:
+        """Give an index's own list of words a name, in memory: the file may be open for reading
+        only."""
+        guarded = self.db.pragma("query_only")
+        self.db.pragma("query_only", False)
+        self.db.execute(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{name} USING fts5vocab(main, {index}, row)"
+        )
+        self.db.pragma("query_only", guarded)
 
 
 def passage_expression(wanted: PassageQuery, fields: tuple[str, ...]) -> str:

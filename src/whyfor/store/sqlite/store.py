@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from whyfor.store.sql.projects import SqlProjects
     from whyfor.store.sql.signals import SqlSignals
     from whyfor.store.sql.stats import SqlStats
+    from whyfor.store.sql.vectors import SqlVectors
     from whyfor.store.sqlite.capture import SqliteCapture
     from whyfor.store.sqlite.feed import SqliteFeed
     from whyfor.store.sqlite.forget import SqliteForget
@@ -107,6 +108,12 @@ class SqliteStore:
         from whyfor.store.sql.memory import SqlMemory
 
         return SqlMemory(self.db)
+
+    @cached_property
+    def vectors(self) -> SqlVectors:
+        from whyfor.store.sql.vectors import SqlVectors
+
+        return SqlVectors(self.db)
 
     @cached_property
     def feed(self) -> SqliteFeed:

@@ -1,0 +1,36 @@
+"""Ask for turns by meaning, if there are vectors to compare with."""
+
+from __future__ import annotations
+
+import msgspec
+
+from whyfor.config import Settings
+from whyfor.model.errors import WhyforError
+from whyfor.model.query import Filters
+from whyfor.model.vectors import TurnLikeness
+from whyfor.recall.embeddings.encoder import is_installed, model_id, open_encoder
+from whyfor.recall.embeddings.settings import semantic_settings
+from whyfor.store.protocol import Store
+
+
+class LikeTurns(msgspec.Struct, frozen=True):
+    """What was found by meaning."""
+
+    turns: list[TurnLikeness]  # of each session the nearest, nearest first
+    trouble: str = ""  # why the model that there is could not be asked
+
+
+def find_like(settings: Settings, store: Store, text: str, filters: Filters) -> LikeTurns:
+    """Return the turns most like a text; nothing if there are no vectors. Never raises what a
+    model or its settings are to blame for."""
+    try:
+        wished = semantic_settings(settings)
+        if not is_installed(wished) or not store.vectors.exist(model_id(settings, wished)):
+            return LikeTurns([])
+        encoder = open_encoder(settings)
+        from whyfor.recall.embeddings.nearest import like_turns
+
+        vector = encoder.encode([text])[0]
+        return LikeTurns(like_turns(store, encoder.model, vector, filters))
+    except WhyforError as error:
+        return LikeTurns([], error.message)
