@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
+from whyfor.cli.extras import install_command
 from whyfor.cli.render import (
     age_text,
     console,
@@ -20,7 +21,7 @@ from whyfor.cli.render import (
 from whyfor.cli.tables import AgentCell, FittedTable
 from whyfor.model.text import label, plural
 from whyfor.model.wire.reports import wire_report
-from whyfor.service.doctor import AgentHealth, DoctorReport, examine
+from whyfor.service.doctor import AgentHealth, DoctorReport, VectorIndexState, examine
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,6 +73,8 @@ def _render(found: DoctorReport) -> None:
     if found.mcp.called:
         tools = plural(len(found.mcp.tools), "tool")
         out.print(f"mcp    {tools} for agents; {found.mcp.called} was called and answered")
+    if found.semantic is not None:
+        _render_semantic(found.semantic, out)
     gone = sum(item.gone for item in found.agents)
     if gone:
         transcripts = plural(gone, "transcript")
@@ -83,6 +86,22 @@ def _render(found: DoctorReport) -> None:
         out.print(f"  {problem.next}", style="dim")
     if found.ok:
         out.print("✓ Nothing was dropped.", style="green")
+
+
+def _render_semantic(state: VectorIndexState, out: Console) -> None:
+    """Say once what search by meaning has, or what it would add."""
+    if not state.installed:
+        lines = ["off. With it, search finds what you mean, in other words:"]
+        lines.append(install_command("semantic"))
+    elif not state.ready:
+        lines = ["installed, but no session is indexed: whyfor memory index"]
+    else:
+        size = size_text(state.vector_bytes + state.model_bytes)
+        done = f"{plural(state.sessions, 'session')}, {plural(state.vectors, 'turn')}, {size}"
+        lines = [f"{done}; {state.waiting:,} waiting" if state.waiting else done]
+    out.print(f"search by meaning: {lines[0]}")
+    for line in lines[1:]:
+        out.print(f"       {line}", style="dim")
 
 
 def _render_agents(agents: list[AgentHealth], out: Console) -> None:

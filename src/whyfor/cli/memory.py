@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
+from whyfor.cli.extras import install_command
 from whyfor.cli.render import (
     age_text,
     console,
@@ -17,9 +18,12 @@ from whyfor.cli.render import (
     plural,
     print_json,
     print_note,
+    progress_bar,
     project_text,
+    size_text,
 )
 from whyfor.cli.tables import FittedTable
+from whyfor.model.errors import MissingExtra
 from whyfor.model.memory import (
     AskedSession,
     MemoryBlock,
@@ -34,6 +38,7 @@ from whyfor.model.wire.memory import (
     wire_model_round,
     wire_note_detail,
 )
+from whyfor.model.wire.reports import wire_report
 from whyfor.service.agents import AGENT_CHOICE
 from whyfor.service.memory import (
     MODEL_LIMIT,
@@ -56,6 +61,7 @@ from whyfor.service.memory import (
     unpin,
     who_writes,
 )
+from whyfor.service.memory_index import index_sessions
 from whyfor.terminal import say
 
 if TYPE_CHECKING:
@@ -108,6 +114,7 @@ def command(
       whyfor memory --file src/pay.py --since 2w
       whyfor memory show 1f3a
       whyfor memory preview
+      whyfor memory index
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -125,6 +132,45 @@ def command(
         print_note("Nothing is remembered that fits. Notes come from finished turns.")
     if found.hidden:
         print_note(f"{plural(found.hidden, 'note')} left out that no longer hold: --all")
+
+
+@command.command("index")
+@click.option("--limit", type=click.IntRange(min=1), help="Sessions at most; the newest first.")
+@click.option("--rebuild", is_flag=True, help="Make the model and all vectors anew.")
+@json_option
+def index_command(limit: int | None, rebuild: bool, as_json: bool) -> None:
+    """Make the index by which search finds sessions by meaning.
+
+    Search then also finds sessions that say the same in other words. Needs the extra `semantic`:
+    a small model that runs on this machine. What was made stays if this is interrupted; the next
+    run goes on from there, and `whyfor serve` does the same in the background.
+
+    \b
+    Examples:
+      whyfor memory index
+      whyfor memory index --limit 200
+      whyfor memory index --rebuild
+    """
+    settings = config.load()
+    try:
+        with progress_bar("Reading sessions") as announce:
+            report = index_sessions(settings, limit, announce, rebuild=rebuild)
+    except MissingExtra as error:
+        hint = f"Install them: {install_command('semantic')}"
+        raise MissingExtra(error.message, error.hint or hint) from None
+    if as_json:
+        print_json(wire_report(report))
+        return
+    made, state = report.made, report.state
+    if made.sessions:
+        turns = plural(made.vectors, "turn")
+        say(f"{plural(made.sessions, 'session')}, {turns}, {made.seconds:.1f} CPU seconds.")
+    else:
+        say("Nothing new.")
+    size = size_text(state.vector_bytes + state.model_bytes)
+    say(f"Indexed: {plural(state.sessions, 'session')}, {plural(state.vectors, 'turn')}, {size}.")
+    if state.waiting:
+        print_note(f"{plural(state.waiting, 'session')} still to do. Go on: whyfor memory index")
 
 
 @command.command("show")

@@ -201,6 +201,7 @@ def watch_agents(settings: Settings, hub: StatusSink, stop: threading.Event) -> 
 
     if settings.memory.model:
         threading.Thread(target=_ask_now_and_then, args=(settings, stop), daemon=True).start()
+    threading.Thread(target=_index_now_and_then, args=(settings, stop), daemon=True).start()
     LiveLoop(settings, hub, sweep).run(stop)
 
 
@@ -209,6 +210,15 @@ def _ask_now_and_then(settings: Settings, stop: threading.Event) -> None:
 
     while not stop.wait(ASK_EVERY):
         ask_quietly(settings)
+
+
+def _index_now_and_then(settings: Settings, stop: threading.Event) -> None:
+    """Make vectors in the background, if search by meaning is installed."""
+    # here: most people have no such model
+    from whyfor.recall.embeddings.index import index_in_background, wants_background
+
+    if wants_background(settings):
+        index_in_background(settings, stop)
 
 
 def sweep(settings: Settings, wait: float) -> None:
@@ -224,5 +234,9 @@ def ingest_for_hooks(settings: Settings) -> None:
             from whyfor.recall.model_round import ask_quietly  # most people have no model
 
             ask_quietly(settings)
+        if (settings.home / "semantic.lock").exists():  # somebody has made vectors here
+            from whyfor.recall.embeddings.index import index_after_ingest
+
+            index_after_ingest(settings)
     except Exception as error:  # noqa: BLE001 - written down: a hook's ingest has nobody to tell
         log_error(settings, error)

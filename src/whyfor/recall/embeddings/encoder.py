@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,18 +11,12 @@ import msgspec
 
 from whyfor.config import Settings
 from whyfor.model.errors import BadInput, MissingExtra, NotFound, WhyforError
-from whyfor.recall.embeddings.numbers import has_packages, numpy
-from whyfor.recall.embeddings.settings import (
-    BUILT_IN,
-    SemanticSettings,
-    model_folder,
-    semantic_settings,
-)
+from whyfor.recall.embeddings.models import FOLDER_HINT, is_installed, model_file, model_id
+from whyfor.recall.embeddings.numbers import numpy
+from whyfor.recall.embeddings.settings import SemanticSettings, semantic_settings
 from whyfor.recall.embeddings.wordpiece import WordPiece
 
-BUILT_IN_ID = "all-MiniLM-L6-v2 int8 1"  # another number when what it makes of a text changes
 PIECES = 256  # of a text that a model is given; the rest is cut off
-_FOLDER_HINT = "It needs model.onnx and vocab.txt: see docs/settings.md."
 
 
 class TextEncoder(Protocol):
@@ -47,11 +40,6 @@ class _Opened:
 
 
 _OPENED = _Opened()
-
-
-def is_installed(wished: SemanticSettings) -> bool:
-    """Return whether the packages are there that this model needs."""
-    return has_packages(*(["numpy"] if wished.is_url else ["numpy", "onnxruntime"]))
 
 
 def open_encoder(settings: Settings) -> TextEncoder:
@@ -87,39 +75,6 @@ def _open(settings: Settings, wished: SemanticSettings) -> TextEncoder:
     return OnnxEncoder(path, model_id(settings, wished), _pieces_of(path.parent))
 
 
-def model_file(settings: Settings, wished: SemanticSettings) -> Path:
-    """Return the file of a model that is no URL; raises NotFound if there is none."""
-    if wished.model == BUILT_IN:
-        path = model_folder(settings) / "model.onnx"
-        if not path.is_file():
-            raise NotFound("the built-in model is not made yet", "Make it: whyfor memory index")
-        return path
-    folder = _given_folder(settings, wished)
-    for name in ("model.onnx", "onnx/model.onnx"):
-        if (folder / name).is_file():
-            return folder / name
-    raise NotFound(f"there is no model in {folder}", _FOLDER_HINT)
-
-
-def _given_folder(settings: Settings, wished: SemanticSettings) -> Path:
-    if wished.model.startswith("~/"):
-        return settings.user_home / wished.model[2:]
-    return Path(wished.model)
-
-
-def model_id(settings: Settings, wished: SemanticSettings) -> str:
-    """Return what is stored with vectors of a model; of a folder's it is made from its bytes.
-    Raises NotFound."""
-    if wished.is_url:
-        where = hashlib.sha256(wished.model.encode()).hexdigest()[:8]
-        return f"{wished.name} {where}"
-    path = model_file(settings, wished) if wished.model != BUILT_IN else None
-    if path is None:
-        return BUILT_IN_ID
-    with path.open("rb") as file:
-        return f"onnx {hashlib.file_digest(file, 'sha256').hexdigest()[:16]}"
-
-
 def _pieces_of(folder: Path) -> WordPiece:
     """Return the tokenizer beside a model, or above it; raises BadInput or NotFound."""
     for place in (folder, folder.parent):
@@ -130,8 +85,8 @@ def _pieces_of(folder: Path) -> WordPiece:
             if described.is_file():
                 return WordPiece(_described(described))
         except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
-            raise BadInput(f"cannot read the tokenizer in {place}: {error}", _FOLDER_HINT) from None
-    raise NotFound(f"there is no vocab.txt in {folder}", _FOLDER_HINT)
+            raise BadInput(f"cannot read the tokenizer in {place}: {error}", FOLDER_HINT) from None
+    raise NotFound(f"there is no vocab.txt in {folder}", FOLDER_HINT)
 
 
 def _described(path: Path) -> list[str]:
@@ -139,7 +94,7 @@ def _described(path: Path) -> list[str]:
     told = msgspec.json.decode(path.read_bytes())
     model = told.get("model") if isinstance(told, dict) else None
     if not isinstance(model, dict) or model.get("type") != "WordPiece":
-        raise BadInput(f"{path} describes no WordPiece tokenizer", _FOLDER_HINT)
+        raise BadInput(f"{path} describes no WordPiece tokenizer", FOLDER_HINT)
     numbers: dict[str, int] = model["vocab"]
     return sorted(numbers, key=lambda piece: numbers[piece])
 
@@ -207,4 +162,4 @@ class OnnxEncoder:
 
     def _unusable(self, why: object) -> BadInput:
         first = str(why).strip().partition("\n")[0][:200]
-        return BadInput(f"the model in {self._path} cannot be used: {first}", _FOLDER_HINT)
+        return BadInput(f"the model in {self._path} cannot be used: {first}", FOLDER_HINT)

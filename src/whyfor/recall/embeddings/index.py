@@ -21,13 +21,8 @@ from whyfor.model.errors import BadInput, Busy, NotFound, StoreError, WhyforErro
 from whyfor.model.memory import WaitingSession
 from whyfor.model.progress import Announce
 from whyfor.model.vectors import SessionVectors, VectorCounts
-from whyfor.recall.embeddings.encoder import (
-    TextEncoder,
-    is_installed,
-    model_file,
-    model_id,
-    open_encoder,
-)
+from whyfor.recall.embeddings.encoder import TextEncoder, open_encoder
+from whyfor.recall.embeddings.models import is_installed, model_file, model_id
 from whyfor.recall.embeddings.nearest import pack_vectors
 from whyfor.recall.embeddings.numbers import has_packages, numpy
 from whyfor.recall.embeddings.settings import (
@@ -141,6 +136,18 @@ def _state(model: str, *, installed: bool, trouble: WhyforError | None = None) -
         trouble=trouble.message if trouble else "",
         hint=trouble.hint if trouble else "",
     )
+
+
+def check_model(settings: Settings, state: VectorIndexState) -> VectorIndexState:
+    """Return the state with what is wrong with the model, if something is, after one try; a server
+    is not asked."""
+    if not state.installed or not state.model_bytes:
+        return state
+    try:
+        open_encoder(settings).encode(["whyfor"])
+    except WhyforError as error:
+        return msgspec.structs.replace(state, ready=False, trouble=error.message, hint=error.hint)
+    return state
 
 
 # -- vectors -------------------------------------------------------------------------------------

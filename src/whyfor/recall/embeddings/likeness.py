@@ -8,7 +8,8 @@ from whyfor.config import Settings
 from whyfor.model.errors import WhyforError
 from whyfor.model.query import Filters
 from whyfor.model.vectors import TurnLikeness
-from whyfor.recall.embeddings.encoder import is_installed, model_id, open_encoder
+from whyfor.recall.embeddings.encoder import open_encoder
+from whyfor.recall.embeddings.models import is_installed, model_id
 from whyfor.recall.embeddings.settings import semantic_settings
 from whyfor.store.protocol import Store
 

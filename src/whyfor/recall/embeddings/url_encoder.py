@@ -9,7 +9,7 @@ import msgspec
 
 from whyfor.config import Settings
 from whyfor.privacy.redacted_text import redacted
-from whyfor.recall.embeddings.encoder import model_id
+from whyfor.recall.embeddings.models import model_id
 from whyfor.recall.embeddings.numbers import numpy
 from whyfor.recall.embeddings.settings import SemanticSettings
 from whyfor.recall.model_client import ModelFailed, ModelUnreachable, post_json

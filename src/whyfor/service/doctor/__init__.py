@@ -30,6 +30,8 @@ from whyfor.model.reports import Paused
 from whyfor.model.text import plural
 from whyfor.model.times import DAY, to_iso
 from whyfor.privacy.rule_check import Complaint, rule_complaints
+from whyfor.recall.embeddings.index import VectorIndexState as VectorIndexState
+from whyfor.recall.embeddings.index import check_model, index_state
 from whyfor.service.doctor.hooks import HookHealth, notice_silence, probe
 from whyfor.service.doctor.mcp import McpHealth, McpProbe
 from whyfor.store.blobs import FolderBlobs
@@ -87,6 +89,7 @@ class DoctorReport(msgspec.Struct):
     problems: list[DoctorProblem]
     paused: list[Paused] = []
     mcp: McpHealth = McpHealth()
+    semantic: VectorIndexState | None = None  # None: the settings were not looked at
 
     @property
     def ok(self) -> bool:
@@ -102,6 +105,7 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
     disk = [_on_disk(agent, settings) for agent in AGENTS.values()]
     agents = [found.health for found in disk]
     problems = [DoctorProblem(False, found.what, found.mend) for found in exposures(settings.home)]
+    semantic = check_model(settings, index_state(settings, None))
     try:
         with reading(settings) as library:
             out = excluded(settings, library)
@@ -111,6 +115,7 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
             if library.forget.tombstones(settings.home).lost:
                 problems.append(DoctorProblem(True, LOST, LOST_HINT))
             _examine_store(store, library, deep)
+            semantic = check_model(settings, index_state(settings, library))
             notice_silence(settings, hooks, library)
     except CorruptStore as error:
         store.integrity = [error.message]
@@ -128,7 +133,12 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
     if mcp.what:
         what = f"whyfor mcp, the server for agents, does not answer: {mcp.what}"
         problems.append(DoctorProblem(False, what, "See more: WHYFOR_DEBUG=1 whyfor mcp"))
-    return DoctorReport(to_text(settings.home), agents, hooks, store, problems, paused, mcp)
+    if semantic.trouble:
+        what = f"search by meaning is off: {semantic.trouble}"
+        problems.append(DoctorProblem(False, what, semantic.hint))
+    return DoctorReport(
+        to_text(settings.home), agents, hooks, store, problems, paused, mcp, semantic
+    )
 
 
 def _measure_files(store: StoreHealth, settings: Settings) -> None:

@@ -1,0 +1,52 @@
+"""Which models there are: where their files are, and how their vectors are told apart."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from whyfor.config import Settings
+from whyfor.model.errors import NotFound
+from whyfor.recall.embeddings.numbers import has_packages
+from whyfor.recall.embeddings.settings import BUILT_IN, SemanticSettings, model_folder
+
+FOLDER_HINT = "It needs model.onnx and vocab.txt: see docs/settings.md."
+BUILT_IN_ID = "all-MiniLM-L6-v2 int8 1"  # another number when what it makes of a text changes
+
+
+def is_installed(wished: SemanticSettings) -> bool:
+    """Return whether the packages are there that this model needs."""
+    return has_packages(*(["numpy"] if wished.is_url else ["numpy", "onnxruntime"]))
+
+
+def model_file(settings: Settings, wished: SemanticSettings) -> Path:
+    """Return the file of a model that is no URL; raises NotFound if there is none."""
+    if wished.model == BUILT_IN:
+        path = model_folder(settings) / "model.onnx"
+        if not path.is_file():
+            raise NotFound("the built-in model is not made yet", "Make it: whyfor memory index")
+        return path
+    folder = _given_folder(settings, wished)
+    for name in ("model.onnx", "onnx/model.onnx"):
+        if (folder / name).is_file():
+            return folder / name
+    raise NotFound(f"there is no model in {folder}", FOLDER_HINT)
+
+
+def _given_folder(settings: Settings, wished: SemanticSettings) -> Path:
+    if wished.model.startswith("~/"):
+        return settings.user_home / wished.model[2:]
+    return Path(wished.model)
+
+
+def model_id(settings: Settings, wished: SemanticSettings) -> str:
+    """Return what is stored with vectors of a model; of a folder's it is made from its bytes.
+    Raises NotFound."""
+    if wished.is_url:
+        where = hashlib.sha256(wished.model.encode()).hexdigest()[:8]
+        return f"{wished.name} {where}"
+    path = model_file(settings, wished) if wished.model != BUILT_IN else None
+    if path is None:
+        return BUILT_IN_ID
+    with path.open("rb") as file:
+        return f"onnx {hashlib.file_digest(file, 'sha256').hexdigest()[:16]}"
