@@ -910,8 +910,9 @@ class VectorStore(Protocol):
     """Vectors of sessions, by which they are found by meaning. Derived, like memory, but only if
     somebody asks for it."""
 
-    def waiting(self, model: str, limit: int) -> list[WaitingSession]:
-        """Return main sessions that have no vectors of this model, or old ones, newest first."""
+    def waiting(self, model: str, limit: int | None = None) -> list[WaitingSession]:
+        """Return at most `limit` main sessions that have no vectors of this model, or old ones,
+        newest first."""
 
     def save(self, session: WaitingSession, vectors: SessionVectors) -> bool:
         """Replace the vectors of a session, in the caller's transaction; False, with nothing

@@ -48,7 +48,7 @@ def open_encoder(settings: Settings) -> TextEncoder:
     wished = semantic_settings(settings)
     if not is_installed(wished):
         raise MissingExtra("the packages for search by meaning are not installed")
-    key = (wished, settings.home, _stamp(settings, wished))
+    key = (wished, _stamp(settings, wished))
     with _OPENED.lock:
         if _OPENED.encoder is None or _OPENED.key != key:
             _OPENED.encoder = _open(settings, wished)
@@ -58,12 +58,13 @@ def open_encoder(settings: Settings) -> TextEncoder:
 
 def _stamp(settings: Settings, wished: SemanticSettings) -> object:
     if wished.is_url:
-        return None
+        return settings.home, settings.env.get(wished.key_env)
     try:
-        found = model_file(settings, wished).stat()
+        path = model_file(settings, wished)
+        found = path.stat()
     except (OSError, WhyforError):
         return None
-    return found.st_mtime_ns, found.st_size
+    return path, found.st_mtime_ns, found.st_size
 
 
 def _open(settings: Settings, wished: SemanticSettings) -> TextEncoder:

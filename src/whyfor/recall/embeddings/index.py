@@ -28,7 +28,8 @@ from whyfor.recall.embeddings.numbers import has_packages, numpy
 from whyfor.recall.embeddings.settings import (
     BUILT_IN,
     SemanticSettings,
-    model_folder,
+    built_in_folder,
+    models_folder,
     semantic_settings,
 )
 from whyfor.recall.embeddings.turn_texts import TurnText, turn_texts
@@ -87,8 +88,9 @@ def _build(settings: Settings) -> None:
 
     source = find_weights()
     made = build_minilm(read_weights(source / "model.safetensors"))
-    folder = model_folder(settings)
+    folder = built_in_folder(settings)
     try:
+        _remove_models(settings)
         make_folders(folder)
         replace(folder / "vocab.txt", (source / "vocab.txt").read_bytes())
         replace(folder / "model.onnx", made)  # last: with it the model is there
@@ -111,10 +113,9 @@ def index_state(settings: Settings, store: Store | None) -> VectorIndexState:
         return _state(wished.model, installed=False)
     try:
         known = model_id(settings, wished)
-        size = 0 if wished.is_url else model_file(settings, wished).stat().st_size
+        size = _model_bytes(settings, wished)
     except NotFound as error:
-        expected = wished.model == BUILT_IN
-        return _state(wished.model, installed=True, trouble=None if expected else error)
+        return _state(wished.model, installed=True, trouble=error)
     counts = store.vectors.count(known) if store else VectorCounts()
     return VectorIndexState(
         model=wished.model,
@@ -126,6 +127,15 @@ def index_state(settings: Settings, store: Store | None) -> VectorIndexState:
         vector_bytes=counts.bytes,
         model_bytes=size,
     )
+
+
+def _model_bytes(settings: Settings, wished: SemanticSettings) -> int:
+    """Return the size of a model's file; 0 if it has none, or is not made yet."""
+    if wished.is_url:
+        return 0
+    if wished.model == BUILT_IN and not (built_in_folder(settings) / "model.onnx").exists():
+        return 0
+    return model_file(settings, wished).stat().st_size
 
 
 def _state(model: str, *, installed: bool, trouble: WhyforError | None = None) -> VectorIndexState:
@@ -177,8 +187,15 @@ def clear_vectors(settings: Settings) -> None:
     with _alone(settings), writing(settings, LOCK_WAIT) as store:
         with store.transaction():
             store.vectors.clear()
-        for name in ("model.onnx", "vocab.txt"):
-            (model_folder(settings) / name).unlink(missing_ok=True)
+        _remove_models(settings)
+
+
+def _remove_models(settings: Settings) -> None:
+    """Remove what was made here before, also by other versions."""
+    for path in models_folder(settings).glob("*/*"):
+        path.unlink()
+    for folder in models_folder(settings).glob("*"):
+        folder.rmdir()
 
 
 @contextmanager
@@ -209,7 +226,7 @@ class _Work:
         self, most: int | None, announce: Announce | None, stop: threading.Event | None
     ) -> IndexRound:
         with reading(self.settings) as store:
-            waiting = store.vectors.waiting(self.encoder.model, -1 if most is None else most)
+            waiting = store.vectors.waiting(self.encoder.model, most)
         advance = announce(len(waiting)) if announce else None
         for session in waiting:
             if stop is not None and stop.is_set():
@@ -289,7 +306,7 @@ def wants_background(settings: Settings) -> bool:
 
 
 def _is_to_be_had(settings: Settings, wished: SemanticSettings) -> bool:
-    if wished.model == BUILT_IN and not (model_folder(settings) / "model.onnx").exists():
+    if wished.model == BUILT_IN and not (built_in_folder(settings) / "model.onnx").exists():
         find_weights()
     return True
 

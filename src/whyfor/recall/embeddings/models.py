@@ -8,10 +8,13 @@ from pathlib import Path
 from whyfor.config import Settings
 from whyfor.model.errors import NotFound
 from whyfor.recall.embeddings.numbers import has_packages
-from whyfor.recall.embeddings.settings import BUILT_IN, SemanticSettings, model_folder
+from whyfor.recall.embeddings.settings import (
+    BUILT_IN,
+    SemanticSettings,
+    built_in_folder,
+)
 
 FOLDER_HINT = "It needs model.onnx and vocab.txt: see docs/settings.md."
-BUILT_IN_ID = "all-MiniLM-L6-v2 int8 1"  # another number when what it makes of a text changes
 
 
 def is_installed(wished: SemanticSettings) -> bool:
@@ -22,7 +25,7 @@ def is_installed(wished: SemanticSettings) -> bool:
 def model_file(settings: Settings, wished: SemanticSettings) -> Path:
     """Return the file of a model that is no URL; raises NotFound if there is none."""
     if wished.model == BUILT_IN:
-        path = model_folder(settings) / "model.onnx"
+        path = built_in_folder(settings) / "model.onnx"
         if not path.is_file():
             raise NotFound("the built-in model is not made yet", "Make it: whyfor memory index")
         return path
@@ -45,8 +48,7 @@ def model_id(settings: Settings, wished: SemanticSettings) -> str:
     if wished.is_url:
         where = hashlib.sha256(wished.model.encode()).hexdigest()[:8]
         return f"{wished.name} {where}"
-    path = model_file(settings, wished) if wished.model != BUILT_IN else None
-    if path is None:
-        return BUILT_IN_ID
-    with path.open("rb") as file:
+    if wished.model == BUILT_IN:
+        return built_in_folder(settings).name
+    with model_file(settings, wished).open("rb") as file:
         return f"onnx {hashlib.file_digest(file, 'sha256').hexdigest()[:16]}"

@@ -11,6 +11,7 @@ from whyfor.config import Settings
 from whyfor.model.errors import BadInput
 
 BUILT_IN = "built-in"
+BUILT_IN_ID = "all-MiniLM-L6-v2-int8-1"  # another number when what it makes of a text changes
 _URLS = ("http://", "https://")
 
 
@@ -40,9 +41,14 @@ def semantic_settings(settings: Settings) -> SemanticSettings:
     return wished
 
 
-def model_folder(settings: Settings) -> Path:
-    """Return where the built-in model is once it is made."""
+def models_folder(settings: Settings) -> Path:
+    """Return where models are that were made here."""
     return settings.home / "semantic"
+
+
+def built_in_folder(settings: Settings) -> Path:
+    """Return where the built-in model is once it is made."""
+    return models_folder(settings) / BUILT_IN_ID
 
 
 def _wrong(what: str) -> BadInput:

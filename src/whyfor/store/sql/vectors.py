@@ -18,8 +18,10 @@ _WAITING = """
     FROM memories m
     JOIN sessions s ON s.id = m.session_id
     LEFT JOIN vectors v ON v.session_id = s.id
-    WHERE s.parent IS NULL AND s.last_seq >= s.own_from AND (v.model IS DISTINCT FROM ? OR v.stale = 1)
+    WHERE s.parent IS NULL AND s.last_seq >= s.own_from
+      AND (v.model IS DISTINCT FROM ? OR v.stale = 1)
 """
+_ALL = 1 << 40
 _encode = msgspec.msgpack.Encoder().encode
 _marks = msgspec.msgpack.Decoder(tuple[TurnMark, ...]).decode
 
@@ -28,7 +30,7 @@ class SqlVectors:
     def __init__(self, db: StoreDatabase) -> None:
         self.db = db
 
-    def waiting(self, model: str, limit: int) -> list[WaitingSession]:
+    def waiting(self, model: str, limit: int | None = None) -> list[WaitingSession]:
         rows = fetch(
             self.db,
             f"""
@@ -37,7 +39,7 @@ class SqlVectors:
             ORDER BY s.ended_at DESC, s.id DESC
             LIMIT ?
             """,
-            (model, limit),
+            (model, _ALL if limit is None else limit),
         )
         return [WaitingSession(*row) for row in rows]
 
