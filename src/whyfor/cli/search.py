@@ -67,7 +67,8 @@ def command(
     finds encryption. "A phrase" matches words as typed, next to each other. retr* matches a
     beginning. Either OR other. -this excludes a word. Paths and identifiers match as typed:
     src/app.py, parse_when(). file:PATH is a file that a turn read or wrote, tool:NAME a tool it
-    used.
+    used. With the extra `semantic`, sessions that say the same in other words are found too: see
+    whyfor memory index.
 
     \b
     Examples:
