@@ -6,11 +6,21 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.transcripts import Transcript
+from whyfor.model.errors import BadInput, StoreError
 from whyfor.service.ingest import ingest
+from whyfor.service.saved_filters import (
+    FILE,
+    MOST,
+    counted_filters,
+    remove_filter,
+    save_filter,
+)
+from whyfor.service.session_list import ListRequest
 from whyfor.store.open import reading
 
 from .browser import NARROW, Complaints, Site, judge, no_sideways
@@ -135,3 +145,44 @@ def test_the_question_is_readable(desk: Site, page: Page, scheme: str) -> None:
     expect(page.locator(".dialog")).to_be_visible()
     no_sideways(page)
     assert judge(page) == []
+
+
+def test_a_filter_is_kept_with_its_count_and_removed(desk: Site, page: Page) -> None:
+    desk.open(page, "/sessions?q=sheet&sort=cost")
+    page.get_by_role("link", name="Save this filter").first.click()
+    judge(page)
+    page.get_by_label("Name").fill("Sheets, dearest first")
+    page.get_by_role("button", name="Save").click()
+    saved = page.get_by_role("navigation", name="Saved filters").get_by_role("link")
+    expect(saved).to_have_text(["Sheets, dearest first3"])
+    expect(saved).to_have_attribute("aria-current", "true")
+    expect(page.get_by_role("link", name="Save this filter")).to_have_count(0)
+    judge(page)
+    desk.open(page, "/sessions")
+    saved.click()
+    expect(page.locator(".ses-row")).to_have_count(3)
+    assert page.url.endswith("/sessions?q=sheet&sort=cost")
+    page.get_by_role("button", name="Remove").click()
+    expect(page.get_by_role("navigation", name="Saved filters")).to_have_count(0)
+
+
+def test_filters_are_kept_by_name_and_bad_ones_refused(desk: Site) -> None:
+    settings = desk.settings
+    asked = ListRequest(agent="claude")
+    with pytest.raises(BadInput, match="nothing is filtered"):
+        save_filter(settings, "All", ListRequest())
+    with pytest.raises(BadInput, match="needs a name"):
+        save_filter(settings, " \n", asked)
+    save_filter(settings, "Mine", ListRequest(agent="codex", after="x"))
+    save_filter(settings, "Mine", msgspec.structs.replace(asked, sort="cost"))
+    save_filter(settings, "Gone", ListRequest(project="example.com/no/such"))
+    found = counted_filters(settings)
+    assert [(one.name, one.rows) for one in found] == [("Mine", 3), ("Gone", None)]
+    for number in range(MOST - 2):
+        save_filter(settings, f"n{number}", asked)
+    with pytest.raises(BadInput, match="20 filters already"):
+        save_filter(settings, "one more", asked)
+    (settings.home / FILE).write_text("[{")
+    assert counted_filters(settings) == []
+    with pytest.raises(StoreError, match="cannot be read"):
+        remove_filter(settings, "Mine")

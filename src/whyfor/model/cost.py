@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from whyfor.model.prices import NANO
@@ -28,8 +30,17 @@ def cost_of(tokens: Tokens) -> Cost:
 
 
 def nano_cost(nano: int | None, unpriced: int | None) -> Cost:
-    """Return the cost for a number of billionths of a dollar."""
-    return Cost(None if nano is None else nano / NANO, unpriced or 0)
+    """Return the cost for a number of billionths of a dollar. At least nothing is unknown."""
+    if nano is None or (unpriced and not nano):
+        return Cost(None, unpriced or 0)
+    return Cost(nano / NANO, unpriced or 0)
+
+
+def add_costs(parts: Iterable[Cost]) -> Cost:
+    """Return the sum of what is known; responses without a price are counted."""
+    kept = list(parts)
+    known = [part.usd for part in kept if part.usd is not None]
+    return Cost(sum(known) if known else None, sum(part.unpriced for part in kept))
 
 
 def dollars(usd: float) -> str:

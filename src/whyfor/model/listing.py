@@ -47,6 +47,7 @@ class ListFilter(msgspec.Struct, frozen=True):
     homeless: bool = False  # only sessions without a project
     folder: str | None = None  # began there or below
     branch: str | None = None
+    model: str | None = None  # used by the part that the row shows
     since: int | None = None
     until: int | None = None
     outcome: str | None = None  # of OUTCOMES
@@ -107,6 +108,7 @@ class ListedSession(msgspec.Struct, frozen=True):
     parts: tuple[RowPart, ...] = ()  # if there are several
     # By the name of a check (pytest, make lint): whether it passed the last time that is known.
     checks: dict[str, bool] = {}
+    title_source: str | None = None  # as of a session
 
     @property
     def tests(self) -> str:
@@ -158,3 +160,5 @@ class PeriodCount(msgspec.Struct, frozen=True):
     period: str  # 2026-03-17 or 2026-03
     rows: int
     commits: int = 0
+    cost: Cost = Cost()
+    without: int = 0  # rows of which no price is known

@@ -141,6 +141,8 @@ def price_of(used: Consumption, find: Callable[[str], ModelPrices | None]) -> Pr
     of_size = 0 if used.lump else size
     nano = sum((count or 0) * _rate(rates, of_size) for count, rates in parts)
     missing = used.input is None or used.output is None
+    if missing and not nano:
+        return UNPRICED  # at least nothing says nothing
     return Price(round(nano * _PER_MILLION), partial=missing or tiered)
 
 

@@ -20,6 +20,7 @@ from pygments.util import ClassNotFound
 
 from whyfor.live.project_names import ProjectNames
 from whyfor.model.characters import show_code, show_hidden, split_code
+from whyfor.model.cost import Cost, cost_of, cost_text, short_cost
 from whyfor.model.paths import is_whole_path, to_text
 from whyfor.model.sessions import Tokens
 from whyfor.model.text import clean, count, label, one_line, plain, plural
@@ -95,6 +96,9 @@ def environment(names: ProjectNames | None = None) -> Environment:
         "moment": render_moment,
         "one_line": one_line,
         "plural": plural,
+        "price": lambda cost: "no price" if cost.usd is None else short_cost(cost),
+        "price_words": cost_text,
+        "priced": lambda tokens: render_price(cost_of(tokens)),
         "project": lambda identity: render_project(identity, names),
         "prose": render_prose,
         "spent": render_tokens,
@@ -350,6 +354,11 @@ def render_tokens(tokens: Tokens) -> str:
     if not known and tokens.output is None:
         return "tokens unknown"
     return f"{count(sum(known)) if known else '?'} in, {count(tokens.output)} out"
+
+
+def render_price(cost: Cost) -> str:
+    """Dollars at list price, or that it is unknown."""
+    return "price unknown" if cost.usd is None else cost_text(cost)
 
 
 def used(tokens: Tokens) -> str:

@@ -9,6 +9,7 @@ import msgspec
 
 from whyfor.config import Settings
 from whyfor.model.checkpoints import Checkpoint
+from whyfor.model.cost import Cost, add_costs
 from whyfor.model.events import SEQ_MASK, SpokenWord
 from whyfor.model.listing import ListedSession, ListFilter, RowKey
 from whyfor.model.query import Filters
@@ -64,6 +65,8 @@ class QuietNow(msgspec.Struct, frozen=True):
     asks: int
     failed: int
     tokens: int | None  # of those that ended, None if unknown
+    cost: Cost  # of the same
+    unpriced: int  # how many of them have no known price
     commits: list[RecentCommit]
     commits_total: int
     commits_told: int
@@ -95,6 +98,8 @@ def quiet_now(settings: Settings, since: int, *, agent: str = "", project: str =
             asks=sum(row.asked is not None for row in ended),
             failed=sum(row.asked is None and row.failed is not None for row in ended),
             tokens=sum(known) if known else None,
+            cost=add_costs(row.cost for row in ended),
+            unpriced=sum(row.cost.usd is None for row in ended),
             commits=commits,
             commits_total=total,
             commits_told=told,

@@ -46,6 +46,7 @@ class ListRequest(msgspec.Struct, frozen=True):
     folder: str = ""
     agent: str = ""
     branch: str = ""
+    model: str = ""
     outcome: str = ""
     file: str = ""
     since: str = ""
@@ -57,7 +58,7 @@ class ListRequest(msgspec.Struct, frozen=True):
     @property
     def filters(self) -> dict[str, str]:
         """The filters that are set, in the order in which one would drop them."""
-        names = ("q", "outcome", "file", "branch", "agent", "until", "since", "folder", "project")
+        names = "q outcome file model branch agent until since folder project".split()
         return {name: getattr(self, name) for name in names if getattr(self, name)}
 
 
@@ -99,6 +100,7 @@ class ListView(msgspec.Struct, frozen=True):
     months: list[PeriodCount]
     projects: list[ListedProject]
     branches: list[str]
+    models: list[str]
     drops: list[DropChoice]
     ends: dict[int, str]  # what a row's question or error says, by event
     statuses: dict[int, LiveStatus]  # of rows that are open, by the number of the row
@@ -139,10 +141,17 @@ def session_list(
             months=library.listing.months(which) if timed else [],
             projects=_projects(library, folders),
             branches=_branches(folders, which),
+            models=library.listing.models(),
             drops=[] if fits else _drops(library, asked, standing),
             ends=end_texts(library, rows),
             statuses={row.head: standing[row.head] for row in rows if row.head in standing},
         )
+
+
+def count_rows(settings: Settings, asked: ListRequest, standings: Iterable[LiveStatus] = ()) -> int:
+    """Return how many rows fit; BadInput or NotFound if a filter makes no sense."""
+    with reading(settings) as library:
+        return library.listing.count(_filter(library, asked, _standings(library, standings)))
 
 
 def chosen_rows(settings: Settings, names: Iterable[str]) -> list[ListedSession]:
@@ -226,6 +235,7 @@ def _filter(library: OpenStore, asked: ListRequest, standing: dict[int, LiveStat
         homeless=asked.project == NO_PROJECT,
         folder=asked.folder or None,
         branch=asked.branch or None,
+        model=asked.model or None,
         since=_since(asked.since, now) if asked.since else None,
         until=parse_when(asked.until, now, end=True) if asked.until else None,
         outcome=asked.outcome or None,

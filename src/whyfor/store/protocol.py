@@ -414,6 +414,9 @@ class ListingStore(Protocol):
     def days(self, which: ListFilter, since: int, until: int) -> list[PeriodCount]:
         """Rows and commits by day of the last activity, between two times."""
 
+    def models(self) -> list[str]:
+        """Return the names of all models that sessions used."""
+
     def branches(self, which: ListFilter, limit: int) -> list[str]:
         """Branches of these rows, the one worked on last first."""
 

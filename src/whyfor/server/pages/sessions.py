@@ -15,8 +15,9 @@ from litestar.params import FromPath, QueryParameter
 from litestar.response import Template
 
 from whyfor.config import Settings
+from whyfor.model.cost import cost_text
 from whyfor.model.errors import NotFound
-from whyfor.model.listing import ListedSession
+from whyfor.model.listing import ListedSession, PeriodCount
 from whyfor.model.paths import is_whole_path
 from whyfor.model.status import LiveStatus
 from whyfor.model.text import one_line, plural
@@ -25,6 +26,7 @@ from whyfor.server.pages.words import day_word
 from whyfor.server.session_rows import ROW_WORDS
 from whyfor.service.agents import agent_names, agent_title
 from whyfor.service.memory_page import QuotedWords, summary_words
+from whyfor.service.saved_filters import counted_filters
 from whyfor.service.session_list import (
     NO_PROJECT,
     ListRequest,
@@ -35,11 +37,13 @@ from whyfor.service.session_list import (
 from whyfor.service.session_peek import SessionPeek, session_peek
 
 MANY = 10_000  # more are not counted in words
+PROJECTS = 10  # beside the list; the others are folded
 SORTED = {
     "last": "Last active",
     "started": "Started",
     "longest": "Longest",
     "tokens": "Most tokens",
+    "cost": "Cost",
 }
 SINCE = {
     "": "Any time",
@@ -58,7 +62,7 @@ OUTCOME = {
     "changed": "Files, not committed",
     "nothing": "No change",
 }
-_NAMES = {"q": "words", "file": "file", "branch": "branch", "since": "since", "until": "until"}
+_NAMES = {"since": "since", "until": "until", "file": "file", "branch": "branch", "model": "model"}
 Word = Annotated[str, QueryParameter(max_length=1000)]
 Short = Annotated[str, QueryParameter(max_length=400)]
 
@@ -81,6 +85,7 @@ def show(
     folder: Word = "",
     agent: Short = "",
     branch: Short = "",
+    model: Short = "",
     outcome: Short = "",
     file: Short = "",
     since: Short = "",
@@ -93,7 +98,7 @@ def show(
 ) -> Template:
     cursor = str(hub.cursor)  # before the look: what comes between is told twice rather than never
     asked = ListRequest(
-        q.strip(), project, folder, agent, branch, outcome, file.strip(), since, until
+        q.strip(), project, folder, agent, branch, model, outcome, file.strip(), since, until
     )
     asked = msgspec.structs.replace(asked, sort=sort or "last", after=after, before=before)
     found = session_list(settings, asked, hub.standings)
@@ -126,6 +131,11 @@ def show(
         titles=titles,
         names=_short_names(titles),
         open_now=sum(1 for each in hub.standings if _is_open(each)),
+        saved=[(one, filter_link(one.asked)) for one in counted_filters(settings, hub.standings)],
+        shown_projects=PROJECTS,
+        first_projects=[one.identity or NO_PROJECT for one in found.projects[:PROJECTS]],
+        savable=bool(asked.filters) or asked.sort != "last",
+        here_now=filter_link(asked),
         gone={one.identity for one in found.projects if one.gone},
         link=link,
         count_word=count_word,
@@ -159,6 +169,19 @@ def _chosen(settings: Any, at: str) -> SessionPeek | None:
         return session_peek(settings, agent, ident)
     except NotFound:
         return None  # it was forgotten since
+
+
+def filter_words(asked: ListRequest) -> list[str]:
+    """What a filter asks for, each thing in words."""
+    words = [_filter_word(name, value) for name, value in asked.filters.items()]
+    if asked.sort in SORTED and asked.sort != "last":
+        words.append(f"by {SORTED[asked.sort].lower()}")
+    return words
+
+
+def filter_link(asked: ListRequest) -> str:
+    """The address of the list with a filter, from its beginning."""
+    return _linker(asked)()
 
 
 def _linker(asked: ListRequest) -> Callable[..., str]:
@@ -215,10 +238,18 @@ def _days(found: ListView, asked: ListRequest) -> Iterator[DayOfRows]:
     for day, rows in days.items():
         counted = found.days.get(day)
         words = plural(counted.rows if counted else len(rows), "session")
-        if counted and counted.commits:
-            words += f", {plural(counted.commits, 'commit')}"
+        if counted:
+            words += _day_words(counted)
         title = day_word(rows[0].last_at) if rows[0].last_at else "Time unknown"
         yield DayOfRows(day, title, words, rows)
+
+
+def _day_words(counted: PeriodCount) -> str:
+    """The rest of what is said of a day."""
+    words = f", {plural(counted.commits, 'commit')}" if counted.commits else ""
+    if counted.cost.usd is not None:
+        words += f", {cost_text(counted.cost)}"
+    return f"{words}, {counted.without} without cost" if counted.without else words
 
 
 def _month(period: str) -> str:
@@ -233,6 +264,8 @@ def _filter_word(name: str, value: str) -> str:
         return OUTCOME.get(value, value)
     if name == "q":
         return f"“{one_line(value)}”"
+    if name == "since" and value in SINCE:
+        return SINCE[value]
     return value if name in ("project", "folder") else f"{_NAMES[name]} {one_line(value)}"
 
 
@@ -242,7 +275,12 @@ def _drop_word(name: str, value: str) -> str:
 
 def _choices(found: ListView, asked: ListRequest) -> dict[str, list[tuple[str, str]]]:
     choices = filter_choices(found.branches, asked.branch, asked.since)
-    return {**choices, "outcome": list(OUTCOME.items())}
+    models = dict.fromkeys([*found.models, asked.model] if asked.model else found.models)
+    return {
+        **choices,
+        "outcome": list(OUTCOME.items()),
+        "model": [("", "Any"), *((name, one_line(name)) for name in models)],
+    }
 
 
 def filter_choices(

@@ -20,6 +20,7 @@ from whyfor.model.listing import (
     RowPart,
 )
 from whyfor.model.query import Atom, Query
+from whyfor.model.titles import title_source
 from whyfor.store.sql.database import StoreDatabase, WordIndex, fetch, first_row
 from whyfor.store.sql.filters import ENDS_OF_PATH, WRONG, as_json, file_terms
 
@@ -45,7 +46,7 @@ _WROTE = "SELECT m.head FROM listed m WHERE m.files > 0"
 # Of a row, in the order in which they are read.
 _COLUMNS = """
     head id agent session_id project cwd branch title began_at last_at worked tokens models asked
-    failed lone cost unpriced
+    failed lone cost unpriced title_source
 """.split()
 _OUTCOME = {
     "asked": "o.asked IS NOT NULL",
@@ -102,7 +103,7 @@ class SqlListing:
             """
             SELECT l.session_id, s.id, s.agent, s.session_id, p.identity, s.cwd, s.branch, s.title,
                    l.began_at, l.last_at, l.worked_all, l.tokens, s.models, o.asked, o.failed,
-                   s.parent IS NOT NULL, l.cost, l.unpriced
+                   s.parent IS NOT NULL, l.cost, l.unpriced, s.title_rank
             FROM listed l
             JOIN sessions s ON s.id=l.shown
             JOIN listed o ON o.session_id=l.shown
@@ -136,6 +137,7 @@ class SqlListing:
                 tokens=None if row["tokens"] < 0 else row["tokens"],
                 models=msgspec.json.decode(row["models"]),
                 lone=bool(row["lone"]),
+                title_source=title_source(row["title_source"]),
                 cost=nano_cost(None if row["cost"] < 0 else row["cost"], row.pop("unpriced")),
             )
             made[head] = ListedSession(
@@ -275,7 +277,15 @@ class SqlListing:
         span = "AND l.last_at BETWEEN ? AND ?"
         values += [since, until]
         source = _rows_with(where)
-        rows = fetch(self.db, f"SELECT {day}, count(*) {source} {where} {span} GROUP BY 1", values)
+        known = "sum(CASE WHEN l.cost >= 0 THEN l.cost END)"
+        unpriced = "sum(CASE WHEN l.cost >= 0 THEN l.unpriced ELSE 0 END)"
+        unknown = "sum(CASE WHEN l.cost < 0 THEN 1 ELSE 0 END)"
+        rows = fetch(
+            self.db,
+            f"SELECT {day}, count(*), {known}, {unpriced}, {unknown} {source} {where} {span} "
+            "GROUP BY 1",
+            values,
+        )
         commits = dict(
             fetch(
                 self.db,
@@ -291,7 +301,15 @@ class SqlListing:
                 values,
             )
         )
-        return [PeriodCount(day, count, commits.get(day, 0)) for day, count in rows]
+        return [
+            PeriodCount(day, count, commits.get(day, 0), nano_cost(cost, partly), without)
+            for day, count, cost, partly, without in rows
+        ]
+
+    def models(self) -> list[str]:
+        rows = fetch(self.db, "SELECT models FROM sessions GROUP BY 1")
+        names = {name for (models,) in rows for name in msgspec.json.decode(models)}
+        return sorted(names)
 
     def branches(self, which: ListFilter, limit: int) -> list[str]:
         where, values = _where(which, self.db.index)
@@ -329,12 +347,7 @@ def _where(which: ListFilter, index: WordIndex) -> tuple[str, list[Any]]:
     if which.folder:
         stem = which.folder.rstrip("/\\") or which.folder
         parts.append(("(s.cwd=? OR s.cwd >= ? AND s.cwd < ?)", [stem, stem + "/", stem + "0"]))
-    if which.branch:
-        parts.append(("s.branch=?", [which.branch]))
-    if which.since is not None:
-        parts.append(("l.last_at >= ?", [which.since]))
-    if which.until is not None:
-        parts.append(("l.last_at <= ?", [which.until]))
+    parts += _compared(which)
     if which.outcome:
         given = [as_json(list(which.open_sessions))] if which.outcome == "open" else []
         parts.append((_OUTCOME[which.outcome], given))
@@ -343,6 +356,18 @@ def _where(which: ListFilter, index: WordIndex) -> tuple[str, list[Any]]:
         parts.append(_file(which.file))
     where = "".join(f" AND ({condition})" for condition, _ in parts)
     return where, [value for _, values in parts for value in values]
+
+
+def _compared(which: ListFilter) -> list[tuple[str, list[Any]]]:
+    """Of a row, or of the part it shows, one value each."""
+    model = f'%"{_escaped(which.model)}"%' if which.model else None
+    wanted: tuple[tuple[str, Any], ...] = (
+        ("s.branch=?", which.branch or None),
+        ("s.models LIKE ? ESCAPE '\\'", model),
+        ("l.last_at >= ?", which.since),
+        ("l.last_at <= ?", which.until),
+    )
+    return [(condition, [value]) for condition, value in wanted if value is not None]
 
 
 def _word(word: str, index: WordIndex) -> tuple[str, list[Any]]:
