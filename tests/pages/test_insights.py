@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 
 from tests.transcripts import Transcript
 from whyfor.config import Settings
+from whyfor.model.cost import short_cost
 from whyfor.model.errors import WhyforError
 from whyfor.model.query import Filters, SessionFilter
 from whyfor.model.sessions import Tokens
@@ -32,7 +33,7 @@ from whyfor.service.insights import (
     Overview,
     overview,
 )
-from whyfor.service.stats import stats
+from whyfor.service.stats import cost_report, stats
 from whyfor.store.sql.stats import SqlStats
 from whyfor.store.sql.write import EventWriter
 from whyfor.store.sqlite.connection import connect, fetch
@@ -101,6 +102,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     settings = settings_of(folder)
+    settings.home.mkdir(exist_ok=True)
+    (settings.home / "prices.toml").write_text(
+        '[[model]]\nmatch = "claude-test-1"\ninput = 10.0\noutput = 1000.0\n'
+    )
     ingest(settings)
     asked(settings)
     return settings
@@ -362,6 +367,29 @@ def test_the_page_shows_what_the_command_says(site: Site, page: Page) -> None:
     expect(page.locator(".stat", has_text="Tokens")).to_contain_text("unknown for 1 turn")
 
 
+def test_costs_are_those_of_the_command(site: Site, page: Page) -> None:
+    site.open(page, "/insights?since=2026-05-01&until=2026-05-31")
+    page.get_by_role("link", name="Cost", exact=True).click()
+    expect(page.get_by_role("heading", name="Cost per day")).to_be_visible()
+    said = cost_report(site.settings, SessionFilter(since="2026-05-01", until="2026-05-31"))
+    names, values = page.locator(".stat dt"), page.locator(".stat dd:first-of-type")
+    tiles = dict(zip(names.all_inner_texts(), values.all_inner_texts(), strict=True))
+    assert said.whole.cost.unpriced == 5  # claude-test-2 has no price
+    assert tiles["API price"] == short_cost(said.whole.cost)
+    assert tiles["Not in it"] == "5"
+    expect(page.locator(".banner-note")).to_contain_text("claude-test-2 (5 responses)")
+    columns = page.locator(".cost-svg g")
+    expect(columns).to_have_count(31)
+    twentieth = columns.nth(19)
+    expect(twentieth.locator("rect.cap")).to_have_count(1)
+    expect(twentieth.locator("title")).to_contain_text("20 May: at least $")
+    expect(page.locator("[aria-labelledby=c-proj] th")).to_have_text(["shop", "other"])
+    expect(page.locator("[aria-labelledby=c-proj] .num").last).to_have_text("unknown")
+    page.get_by_role("link", name="12 months").click()
+    expect(page.get_by_role("heading", name="Cost per week")).to_be_visible()
+    assert "view=cost" in page.url
+
+
 def test_unknown_is_hatched_and_said(site: Site, page: Page) -> None:
     site.open(page, "/insights?since=2026-05-21&until=2026-05-21")
     expect(page.locator(".stat", has_text="Tokens").locator("dd").first).to_have_text("unknown")
@@ -408,7 +436,15 @@ def test_a_date_that_is_none_is_said(site: Site, page: Page, complaints: Complai
 
 
 @pytest.mark.parametrize(
-    "asked", ["", "?since=2026-05-01&until=2026-05-31", "?by=model", "?period=30"]
+    "asked",
+    [
+        "",
+        "?since=2026-05-01&until=2026-05-31",
+        "?by=model",
+        "?period=30",
+        "?view=cost&since=2026-05-01&until=2026-05-31",
+        "?view=cost&since=2025-01-01&until=2025-01-31",
+    ],
 )
 def test_axe_finds_nothing_wrong(
     site: Site, page: Page, axe: Callable[[Page], None], asked: str
@@ -436,11 +472,14 @@ def test_nothing_that_was_said_acts(
     settings = settings_of(tmp_path)
     ingest(settings)
     with Site(settings) as hostile:
-        for way in ("agent", "project", "model"):
-            hostile.open(page, f"/insights?by={way}")
-            expect(page.locator(".stat", has_text="Sessions").locator("dd").first).to_have_text(
-                str(len(TEXTS))
-            )
+        for way in ("view=cost", "by=agent", "by=project", "by=model"):
+            hostile.open(page, f"/insights?{way}")
+            if way == "view=cost":
+                expect(page.locator(".banner-note")).to_contain_text("No price for")
+            else:
+                expect(page.locator(".stat", has_text="Sessions").locator("dd").first).to_have_text(
+                    str(len(TEXTS))
+                )
             assert (
                 page.locator("main script, main iframe, main img, main style, main object").count()
                 == 0

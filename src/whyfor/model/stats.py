@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import msgspec
@@ -68,6 +69,29 @@ class CostSum(msgspec.Struct, frozen=True):
     saved: float | None  # dollars that the cache saved; None if unknown
     cached: float | None  # how much of the input came from the cache, of 1
     agents: tuple[str, ...] = ()  # whose responses they are
+
+
+class CostPeriod(msgspec.Struct, frozen=True):
+    """A day, or a week from its first day on, with a share for each of the models named."""
+
+    first: date
+    last: date
+    cost: Cost
+    shares: tuple[float, ...]  # dollars, in the order of the models; the rest is in the last
+
+
+class CostChange(msgspec.Struct, frozen=True):
+    """A period against the one before it, of the same length."""
+
+    now: Cost
+    before: Cost
+
+    @property
+    def percent(self) -> float | None:
+        """How much more or less it costs; None if either is unknown or nothing."""
+        if not self.now.usd or not self.before.usd:
+            return None
+        return 100 * (self.now.usd - self.before.usd) / self.before.usd
 
 
 class PriceSource(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from pygments.util import ClassNotFound
 
 from whyfor.live.project_names import ProjectNames
 from whyfor.model.characters import show_code, show_hidden, split_code
-from whyfor.model.cost import Cost, cost_of, cost_text, short_cost
+from whyfor.model.cost import Cost, cost_of, cost_text, dollars, short_cost
 from whyfor.model.paths import is_whole_path, to_text
 from whyfor.model.sessions import Tokens
 from whyfor.model.text import clean, count, label, one_line, plain, plural
@@ -83,6 +83,7 @@ def environment(names: ProjectNames | None = None) -> Environment:
         "clock": clock,
         "count": count,
         "day": day,
+        "dollars": dollars,
         "duration": render_duration,
         "exact": render_exact,
         "held": render_since,

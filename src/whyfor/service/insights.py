@@ -23,6 +23,7 @@ from whyfor.story.session_lookup import parse_filters
 from whyfor.story.tokens import total
 
 BY = ("agent", "project", "model")
+VIEWS = ("activity", "cost")
 PERIODS = {"30": "30 days", "90": "90 days", "365": "12 months"}
 WEEKS = 53  # the calendar shows as many, whatever the period
 # seconds, where one bar of the waiting times ends and the next begins
@@ -39,6 +40,7 @@ class InsightsRequest(msgspec.Struct, frozen=True):
     until: str = ""
     project: str = ""  # its whole identity
     by: str = "agent"
+    view: str = VIEWS[0]
 
 
 class Bar(msgspec.Struct, frozen=True):
@@ -98,7 +100,7 @@ class Overview(msgspec.Struct, frozen=True):
 def overview(settings: Settings, asking: InsightsRequest, now: datetime | None = None) -> Overview:
     """Return the figures of a period; raise BadInput for a period or grouping that there is not."""
     now = now or datetime.now().astimezone()
-    since, until = _period(asking, now)
+    since, until = asked_period(asking, now)
     with reading(settings) as library:
         where = SessionFilter(since=str(since), until=str(until), identity=asking.project or None)
         filters = parse_filters(library, where)
@@ -154,7 +156,10 @@ def merge_bars(bars: list[Bar]) -> Bar:
 # -- when ----------------------------------------------------------------------------------------
 
 
-def _period(asking: InsightsRequest, now: datetime) -> tuple[date, date]:
+def asked_period(asking: InsightsRequest, now: datetime) -> tuple[date, date]:
+    """Return the first and the last day; BadInput for a period or grouping that there is not."""
+    if asking.view not in VIEWS:
+        raise BadInput(f"no such view: {asking.view[:40]!r}", f"One of: {', '.join(VIEWS)}.")
     if asking.by not in BY:
         raise BadInput(f"nothing to count by: {asking.by[:40]!r}", f"Count by: {', '.join(BY)}.")
     if asking.period not in PERIODS:

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, timedelta
 
-import msgspec
-
-from whyfor.model.cost import Cost, cost_of
+from whyfor.model.cost import cost_of
 from whyfor.model.prices import NANO
-from whyfor.model.stats import CostRow, CostSum
+from whyfor.model.stats import CostPeriod, CostRow, CostSum
 from whyfor.story.tokens import total
 
 UNKNOWN = "(unknown)"
@@ -24,29 +22,6 @@ GROUPS: dict[str, Callable[[CostRow], str]] = {
     "model": lambda row: row.model or UNKNOWN,
     "day": lambda row: row.day or UNKNOWN,
 }
-
-
-class CostPeriod(msgspec.Struct, frozen=True):
-    """A day, or a week from its first day on, with a share for each of the models named."""
-
-    first: date
-    last: date
-    cost: Cost
-    shares: tuple[float, ...]  # dollars, in the order of the models; the rest is in the last
-
-
-class CostChange(msgspec.Struct, frozen=True):
-    """A period against the one before it, of the same length."""
-
-    now: Cost
-    before: Cost
-
-    @property
-    def percent(self) -> float | None:
-        """How much more or less it costs; None if either is unknown or nothing."""
-        if not self.now.usd or not self.before.usd:
-            return None
-        return 100 * (self.now.usd - self.before.usd) / self.before.usd
 
 
 def sum_costs(name: str, rows: Iterable[CostRow]) -> CostSum:

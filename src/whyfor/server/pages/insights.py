@@ -11,12 +11,15 @@ from litestar import get
 from litestar.params import FromQuery
 from litestar.response import Template
 
+from whyfor.config import Settings
 from whyfor.model.text import count
 from whyfor.server.charts import calendar, day_name, histogram
+from whyfor.server.cost_charts import cache_meters, change_words, cost_chart, cost_meters
 from whyfor.server.page import Kept, render_page
 from whyfor.service.insights import (
     LATE,
     PERIODS,
+    VIEWS,
     WAITS,
     ApprovalWaits,
     Bar,
@@ -25,6 +28,7 @@ from whyfor.service.insights import (
     merge_bars,
     overview,
 )
+from whyfor.service.insights_cost import cost_overview
 
 _SHOWN = 6
 _BY = (("agent", "Agent"), ("project", "Project"), ("model", "Model"))
@@ -55,8 +59,11 @@ def show(
     since: FromQuery[str] = "",
     until: FromQuery[str] = "",
     by: FromQuery[str] = "agent",
+    view: FromQuery[str] = VIEWS[0],
 ) -> Template:
-    asking = InsightsRequest(period, since, until, project, by)
+    asking = InsightsRequest(period, since, until, project, by, view)
+    if view == "cost":
+        return _costs(settings, asking)
     found = overview(settings, asking)
     waits = found.waits
     return render_page(
@@ -82,6 +89,23 @@ def show(
             f"{count(getattr(found.tokens, name))} {word}" for name, word in _TOKENS
         ),
         active=active_days(found),
+        link=lambda **changed: insights_link(asking, **changed),
+    )
+
+
+def _costs(settings: Settings, asking: InsightsRequest) -> Template:
+    found = cost_overview(settings, asking)
+    return render_page(
+        "insights/cost.html",
+        here="insights",
+        asking=asking,
+        periods=PERIODS,
+        found=found,
+        chart=cost_chart(found),
+        change=change_words(found.change),
+        agents=cost_meters(found.by_agent),
+        projects=cost_meters(found.by_project),
+        caches=cache_meters(found.by_agent),
         link=lambda **changed: insights_link(asking, **changed),
     )
 
