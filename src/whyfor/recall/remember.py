@@ -7,13 +7,13 @@ import msgspec
 from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.memory import WaitingSession
 from whyfor.recall.command_notes import note_changed_commands
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 RULES_VERSION = 4  # with another number everything is derived again
 BATCH = 200  # sessions in one transaction
 
 
-def remember_waiting(store: Store) -> list[int]:
+def remember_waiting(store: SharedStore) -> list[int]:
     """Derive the memory of every session that has something new; return their numbers. Under the
     ingest lock."""
     waiting = store.memory.waiting(RULES_VERSION)
@@ -34,7 +34,7 @@ def _name(session: WaitingSession) -> str:
     return f"{session.agent}:{session.session_id}"
 
 
-def _commits_of(store: Store, batch: list[WaitingSession]) -> dict[str, list[Checkpoint]]:
+def _commits_of(store: SharedStore, batch: list[WaitingSession]) -> dict[str, list[Checkpoint]]:
     """Return the linked commits of sessions, by their names, oldest first."""
     found: dict[str, list[Checkpoint]] = {}
     linked = store.checkpoints.of_sessions([session.number for session in batch])
@@ -44,7 +44,7 @@ def _commits_of(store: Store, batch: list[WaitingSession]) -> dict[str, list[Che
     return found
 
 
-def _remember(store: Store, session: WaitingSession, commits: list[Checkpoint]) -> None:
+def _remember(store: SharedStore, session: WaitingSession, commits: list[Checkpoint]) -> None:
     # an ingest without news does without
     from whyfor.recall.cards import CardBuilder
     from whyfor.recall.session_memory import derive_memory

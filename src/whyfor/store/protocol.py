@@ -1,8 +1,8 @@
 """Everything the product asks of a database, as facets of one Store.
 
 `SharedStore` has the facets that a team server has too: records, sessions, listing, conversation,
-search, checkpoints, projects, memory, feed and stats. `Store` adds those of one machine: capture,
-links, signals and forget, and the journal.
+search, checkpoints, projects, memory, removal, feed and stats. `Store` adds those of one machine:
+capture, links, signals and forget, and the journal.
 
 Only the holder of the ingest lock writes, in transactions; everybody else reads. A method raises
 StoreError if the database cannot be used, CorruptStore if it is damaged, Busy if another process
@@ -1003,7 +1003,22 @@ class StatsStore(Protocol):
         comes first."""
 
 
-class ForgetStore(Protocol):
+class RemovalStore(Protocol):
+    """Deletes sessions, in the caller's transaction."""
+
+    def shared_usage(self, sessions: Iterable[int]) -> tuple[list[int], list[int]]:
+        """Return the keys of usage that others share with these sessions (forks, resumed
+        sessions), and the ids of those others."""
+
+    def delete_session(self, session: int) -> None:
+        """Delete a session and everything that belongs to it."""
+
+    def empty_session(self, session: int) -> None:
+        """Delete everything read from a session's records; the session, its folder and its links
+        stay."""
+
+
+class ForgetStore(RemovalStore, Protocol):
     """What forget reads and deletes, in the caller's transaction."""
 
     def tombstones(self, home: Path) -> Tombstones:
@@ -1043,10 +1058,6 @@ class ForgetStore(Protocol):
     def forks(self, session_id: str) -> set[SessionName]:
         """Return the sessions that say they come from this one."""
 
-    def shared_usage(self, sessions: Iterable[int]) -> tuple[list[int], list[int]]:
-        """Return the keys of usage that others share with these sessions (forks, resumed
-        sessions), and the ids of those others."""
-
     def event_places(self, session: int) -> dict[int, EventPlace]:
         """Return the events of a session by key."""
 
@@ -1067,13 +1078,6 @@ class ForgetStore(Protocol):
 
     def signal_ids(self, signals: Iterable[Signal]) -> list[int]:
         """Return the row ids of these signals; of several equal ones, as many as are given."""
-
-    def delete_session(self, session: int) -> None:
-        """Delete a session and everything that belongs to it."""
-
-    def empty_session(self, session: int) -> None:
-        """Delete everything read from a session's records; the session, its folder and its links
-        stay."""
 
     def clear_folder(self, session: int) -> None:
         """Clear the folder of a session."""
@@ -1161,6 +1165,9 @@ class SharedStore(Protocol):
 
     @property
     def vectors(self) -> VectorStore: ...
+
+    @property
+    def removal(self) -> RemovalStore: ...
 
     @property
     def feed(self) -> FeedStore: ...

@@ -7,7 +7,7 @@ import msgspec
 
 from whyfor.model.listing import fold_words
 from whyfor.model.sessions import SessionCopy
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 
 class SessionThread(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class SessionThread(msgspec.Struct, frozen=True):
 class SessionThreads:
     """All threads of a store that have more than one session, as they are now."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: SharedStore) -> None:
         self._originals: dict[str, str] = {}
         self._threads: dict[str, SessionThread] = {}
         for copy in store.sessions.copies():

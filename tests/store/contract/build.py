@@ -13,7 +13,7 @@ from whyfor.model.sessions import Project
 from whyfor.model.signals import Signal
 from whyfor.model.sources import Source
 from whyfor.store.journal import SegmentEntry
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 NOW = 1_777_629_600_000
 SHOP = Project("example.com/shop", "remote", "shop", path="/shop")
@@ -22,7 +22,7 @@ SHOP = Project("example.com/shop", "remote", "shop", path="/shop")
 class Build:
     """Events get rising keys and, unless told otherwise, times a second apart."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: SharedStore) -> None:
         self.store = store
         self.keys = itertools.count(1)
 
@@ -50,7 +50,7 @@ class Build:
             else:
                 bucket.usage.append(one)
         bucket.facts.update(facts or {})
-        writer = self.store.capture.writer()
+        writer = self.store.records.writer()
         with self.store.transaction():
             writer.apply(agent, bucket, NOW, mutable=True)
             writer.finish()
@@ -58,7 +58,7 @@ class Build:
 
     def project(self, project: Project = SHOP, *places: str) -> int:
         """A project, and the folders that belong to it."""
-        writer = self.store.capture.writer()
+        writer = self.store.records.writer()
         number = 0
         with self.store.transaction():
             for place in places or (project.path or "/",):
@@ -67,12 +67,12 @@ class Build:
 
     def signals(self, *signals: Signal) -> None:
         with self.store.transaction():
-            self.store.capture.writer().add_signals(list(signals))
+            self.store.records.writer().add_signals(list(signals))
 
     def source(self, path: str, session: str, **more: Any) -> Source:
         source = Source(0, more.pop("agent", "claude"), path, session, "lines", state={}, **more)
         with self.store.transaction():
-            self.store.capture.writer().save_source(source)
+            self.store.records.writer().save_source(source)
         return source
 
     def segment(self, source: Source, start: int, end: int, digest: str, **more: Any) -> None:
@@ -90,7 +90,7 @@ class Build:
             **more,
         )
         with self.store.transaction():
-            self.store.capture.writer().add_segment(source, entry)
+            self.store.records.writer().add_segment(source, entry)
 
     def checkpoint(self, project: int, checkpoint: Checkpoint) -> None:
         with self.store.transaction():

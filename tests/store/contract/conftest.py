@@ -9,32 +9,38 @@ from pathlib import Path
 import pytest
 
 from tests.store.contract.build import Build
+from tests.store.team import postgres_15, postgres_18
 from whyfor.store.open import open_store
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore, Store
+
+__all__ = ["postgres_15", "postgres_18"]
+
+# What only a machine has is not asked of a server.
+MACHINE = ("test_capture", "test_forget", "test_links", "test_signals", "test_store")
+BACKENDS = ("sqlite", "postgres_18", "postgres_15")
 
 
-def _sqlite(folder: Path) -> Store:
-    return open_store(folder / "whyfor.db")
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    name = metafunc.module.__name__.rpartition(".")[2]
+    if "backend" in metafunc.fixturenames:
+        kinds = BACKENDS[:1] if name in MACHINE else BACKENDS
+        metafunc.parametrize("backend", kinds)
 
 
-BACKENDS: dict[str, Callable[[Path], Store]] = {"sqlite": _sqlite}
-
-
-@pytest.fixture(params=BACKENDS)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    with closing(BACKENDS[request.param](tmp_path)) as found:
-        yield found
-
-
-@pytest.fixture(params=BACKENDS)
-def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
+@pytest.fixture
+def make_store(
+    backend: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Callable[[], SharedStore]]:
     """Stores of one kind, as many as are asked for."""
-    made: list[Store] = []
+    made: list[SharedStore] = []
 
-    def make() -> Store:
-        folder = tmp_path / f"store {len(made)}"
-        folder.mkdir()
-        made.append(BACKENDS[request.param](folder))
+    def make() -> SharedStore:
+        if backend == "sqlite":
+            folder = tmp_path / f"store {len(made)}"
+            folder.mkdir()
+            made.append(open_store(folder / "whyfor.db"))
+        else:
+            made.append(request.getfixturevalue(backend).new_project().writer())
         return made[-1]
 
     yield make
@@ -43,5 +49,17 @@ def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Calla
 
 
 @pytest.fixture
-def build(store: Store) -> Build:
+def store(make_store: Callable[[], SharedStore]) -> SharedStore:
+    return make_store()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Store]:
+    """A store of this machine, for what only such a store has."""
+    with closing(open_store(tmp_path / "whyfor.db")) as found:
+        yield found
+
+
+@pytest.fixture
+def build(store: SharedStore) -> Build:
     return Build(store)

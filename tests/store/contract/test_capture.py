@@ -17,10 +17,10 @@ def test_a_source_comes_back_without_its_state_until_that_is_asked_for(
 ) -> None:
     source = build.source("/a.jsonl", "a", position=5, size=9)
     source.state = {"seen": 1}
-    writer = store.capture.writer()
+    writer = store.records.writer()
     with store.transaction():
         writer.save_source(source)
-    [(key, again)] = store.capture.writer().sources().items()
+    [(key, again)] = store.records.writer().sources().items()
     assert (key, again.position, again.state) == (("claude", "/a.jsonl"), 5, {})
     assert writer.source("claude", "/b.jsonl") is None
     writer.load_state(again)
@@ -37,11 +37,11 @@ def test_segments_are_told_by_session_source_and_age(store: Store, build: Build)
     one = StoredSegment(1, 0, 10, "one", [(2, 3)])
     two, tail = StoredSegment(1, 10, 15, "two"), StoredSegment(1, 15, 17, "tail")
     session = store.sessions.find("a")
-    assert store.capture.segments(session) == [("/a.jsonl", each) for each in (one, two, tail)]
-    assert [each.path for each in store.capture.sources_of(session)] == ["/a.jsonl"]
-    assert store.capture.pieces(source) == [one, two, tail]
+    assert store.records.segments(session) == [("/a.jsonl", each) for each in (one, two, tail)]
+    assert [each.path for each in store.records.sources_of(session)] == ["/a.jsonl"]
+    assert store.records.pieces(source) == [one, two, tail]
     assert one.kept == 7
-    writer = store.capture.writer()
+    writer = store.records.writer()
     assert writer.stored_segments(source) == [one, two]
     assert writer.newest_segments(source, 2) == [two, one]
     assert writer.gaps(source) == [(2, 3)]
@@ -49,17 +49,17 @@ def test_segments_are_told_by_session_source_and_age(store: Store, build: Build)
     assert writer.unfinished_segment(source) == "tail"
     with store.transaction():
         writer.move_segment(source, 1, 10, "moved")
-    assert sorted(store.capture.digests()) == [
+    assert sorted(store.records.digests()) == [
         (digest, "/a.jsonl") for digest in ("moved", "old", "one", "tail")
     ]
 
 
 def test_everything_stored_can_be_told_to_a_journal_again(store: Store, build: Build) -> None:
-    assert not store.capture.has_segments()
+    assert not store.records.has_segments()
     build.project()
     source = build.source("/a.jsonl", "a")
     build.segment(source, 0, 10, "one", gaps=[(2, 3)])
-    assert store.capture.has_segments()
+    assert store.records.has_segments()
     [entry] = store.capture.segment_entries()
     assert (entry.path, entry.end, entry.digest, entry.gaps) == ("/a.jsonl", 10, "one", [(2, 3)])
     told = store.capture.all_entries()
@@ -69,7 +69,7 @@ def test_everything_stored_can_be_told_to_a_journal_again(store: Store, build: B
 
 def test_health_is_told_by_agent(store: Store, build: Build) -> None:
     source = build.source("/a.jsonl", "a", records=3, tail=2, size=9, error="torn")
-    writer = store.capture.writer()
+    writer = store.records.writer()
     with store.transaction():
         problems = [UnparsedRecord(0, 5, "truncated"), UnparsedRecord(5, 5, "truncated")]
         writer.add_problems(source, problems, {"hologram": 2})
@@ -97,14 +97,14 @@ def test_the_later_of_two_pauses_with_one_id_counts(store: Store) -> None:
 def test_what_must_not_be_kept_is_remembered_of_each_source(store: Store, build: Build) -> None:
     source = build.source("/a.jsonl", "a")
     with store.transaction():
-        store.capture.writer().hide(source, {"calls": ["c1"]})
-    assert store.capture.writer().hiding() == [
+        store.records.writer().hide(source, {"calls": ["c1"]})
+    assert store.records.writer().hiding() == [
         HiddenState(source.id, 0, "claude", "a", {"calls": ["c1"]})
     ]
 
 
 def test_what_an_attempt_wrote_is_taken_back_and_the_rest_stays(store: Store, build: Build) -> None:
-    writer = store.capture.writer()
+    writer = store.records.writer()
     good, bad = Bucket("good"), Bucket("bad")
     good.events.append(build.event("user.prompt", "go"))
     bad.events.append(build.event("user.prompt", "no"))
@@ -132,7 +132,7 @@ def test_the_session_around_a_process_is_the_nearest_that_a_hook_named(
         data={"process": [7, 70]},
     )
     build.signals(named)
-    writer = store.capture.writer()
+    writer = store.records.writer()
     chain = [Process(9, 90, "sh"), Process(7, 70, "claude")]
     assert writer.session_around(chain, NOW) == ("claude", "a")
     assert writer.session_around(chain, NOW - 1) is None
@@ -141,7 +141,7 @@ def test_the_session_around_a_process_is_the_nearest_that_a_hook_named(
 
 def test_a_folder_belongs_to_the_project_it_was_learnt_for(store: Store, build: Build) -> None:
     number = build.project(SHOP, "/shop")
-    writer = store.capture.writer()
+    writer = store.records.writer()
     assert (writer.place("/shop"), writer.place("/elsewhere")) == (number, None)
     assert writer.project(number) == SHOP
     build.session("a", build.event("user.prompt", "go", key=77), facts={"cwd": "/old/shop/src"})
@@ -150,5 +150,5 @@ def test_a_folder_belongs_to_the_project_it_was_learnt_for(store: Store, build: 
     assert writer.has_event("claude", "a", 77)
     assert not writer.has_event("claude", "a", 78)
     with store.transaction():
-        store.capture.writer().adopt("/old/shop", SHOP)
+        store.records.writer().adopt("/old/shop", SHOP)
     assert store.sessions.find("a").project == SHOP.identity

@@ -9,7 +9,7 @@ from whyfor.model.checkpoints import Note, SeenCommit, StoryTitle, checkpoint_id
 from whyfor.model.events import Usage
 from whyfor.model.sessions import Tokens
 from whyfor.store.journal import NoteEntry, OverrideEntry
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 
 @pytest.fixture
@@ -26,7 +26,9 @@ def project(build: Build) -> int:
     return number
 
 
-def test_a_checkpoint_comes_back_as_it_was_saved(store: Store, build: Build, project: int) -> None:
+def test_a_checkpoint_comes_back_as_it_was_saved(
+    store: SharedStore, build: Build, project: int
+) -> None:
     pieces = part("a", 1, 4, role="squashed", pieces=((1, 2), (4, 4)))
     told = checkpoint("c1", pieces, annotation=annotation("Mend it"), squashed_from=["b1", "b2"])
     build.checkpoint(project, told)
@@ -43,7 +45,7 @@ def test_a_checkpoint_comes_back_as_it_was_saved(store: Store, build: Build, pro
 
 
 def test_checkpoints_are_found_by_session_name_and_likeness(
-    store: Store, build: Build, project: int
+    store: SharedStore, build: Build, project: int
 ) -> None:
     number = store.sessions.numbers([("claude", "a")])["claude", "a"]
     build.checkpoint(project, checkpoint("c1", part("a", 1, 2), patch_id="p", committed_at=5))
@@ -68,7 +70,7 @@ def test_checkpoints_are_found_by_session_name_and_likeness(
 
 
 def test_a_list_of_commits_needs_titles_and_marks_only(
-    store: Store, build: Build, project: int
+    store: SharedStore, build: Build, project: int
 ) -> None:
     build.checkpoint(project, checkpoint("c1", part("a", 1, 2), annotation=annotation("Mend it")))
     build.checkpoint(project, checkpoint("c2", part("a", 3, 4)))
@@ -84,7 +86,7 @@ def test_a_list_of_commits_needs_titles_and_marks_only(
     }
 
 
-def test_what_was_looked_at_is_remembered_with_its_reason(store: Store, project: int) -> None:
+def test_what_was_looked_at_is_remembered_with_its_reason(store: SharedStore, project: int) -> None:
     with store.transaction():
         rows = [
             SeenCommit("c1", NOW, NOW, "made by a bot", None),
@@ -98,7 +100,7 @@ def test_what_was_looked_at_is_remembered_with_its_reason(store: Store, project:
     assert store.checkpoints.project_of("c1") == project
 
 
-def test_what_people_said_is_kept_and_the_last_word_counts(store: Store) -> None:
+def test_what_people_said_is_kept_and_the_last_word_counts(store: SharedStore) -> None:
     link = OverrideEntry("c1", "claude", "a", "link", NOW)
     notes = [
         NoteEntry("c1", "person", NOW, Note(title="One", intent="why")),
@@ -116,14 +118,14 @@ def test_what_people_said_is_kept_and_the_last_word_counts(store: Store) -> None
     assert store.checkpoints.said(["c2"]) == []
 
 
-def test_ranges_that_adjoin_share_no_tokens(store: Store, project: int) -> None:
+def test_ranges_that_adjoin_share_no_tokens(store: SharedStore, project: int) -> None:
     number = store.sessions.numbers([("claude", "a")])["claude", "a"]
     assert store.checkpoints.spent([(number, 1, 2)]) == Tokens(output=3, unpriced=1)
     assert store.checkpoints.spent([(number, 3, 4)]) == Tokens(output=4, unpriced=1)
     assert store.checkpoints.spent([]) == Tokens()
 
 
-def test_sessions_taken_off_are_found_by_commit_and_by_session(store: Store) -> None:
+def test_sessions_taken_off_are_found_by_commit_and_by_session(store: SharedStore) -> None:
     entries = [
         OverrideEntry("c1", "claude", "a", "unlink", 2),
         OverrideEntry("c2", "claude", "a", "unlink", 1),

@@ -7,7 +7,7 @@ import pytest
 from tests.store.contract.build import NOW, Build
 from whyfor.model.events import Event, EventRef, Usage
 from whyfor.model.sessions import Tokens
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def talk(build: Build) -> int:
     )
 
 
-def test_events_are_read_whole_in_order_and_in_parts(store: Store, talk: int) -> None:
+def test_events_are_read_whole_in_order_and_in_parts(store: SharedStore, talk: int) -> None:
     events = list(store.conversation.events(talk))
     assert [event.seq for event in events] == list(range(1, 9))
     assert events[6].data == {"id": "c1", "failed": True}
@@ -40,7 +40,9 @@ def test_events_are_read_whole_in_order_and_in_parts(store: Store, talk: int) ->
     assert [e.text for e in store.conversation.tail(talk, 2, 100)] == ["", "it fails"]
 
 
-def test_where_events_are_and_when_is_known_without_their_words(store: Store, talk: int) -> None:
+def test_where_events_are_and_when_is_known_without_their_words(
+    store: SharedStore, talk: int
+) -> None:
     conversation = store.conversation
     assert [(head.seq, head.failure) for head in conversation.heads(talk)][5:] == [
         (6, None),
@@ -71,7 +73,9 @@ def test_where_events_are_and_when_is_known_without_their_words(store: Store, ta
     assert len(conversation.tree(talk)) == 8
 
 
-def test_calls_and_what_came_of_them_are_tied_by_the_agents_names(store: Store, talk: int) -> None:
+def test_calls_and_what_came_of_them_are_tied_by_the_agents_names(
+    store: SharedStore, talk: int
+) -> None:
     refs = store.conversation.call_refs(talk, 1, 8)
     assert [(ref.seq, ref.kind, ref.ident) for ref in refs] == [
         (2, "question.asked", "q1"),
@@ -85,7 +89,7 @@ def test_calls_and_what_came_of_them_are_tied_by_the_agents_names(store: Store, 
 
 
 def test_what_was_said_is_requests_answers_and_the_last_words_of_each_turn(
-    store: Store, talk: int
+    store: SharedStore, talk: int
 ) -> None:
     words = store.conversation.words(talk, 1, 8)
     assert [(word.role, word.seq, word.text, word.by) for word in words] == [
@@ -111,7 +115,7 @@ def test_what_was_said_is_requests_answers_and_the_last_words_of_each_turn(
     assert conversation.prompts_since(talk, 1) == 1
 
 
-def test_a_call_that_is_longer_than_shown_is_found_whole(store: Store, build: Build) -> None:
+def test_a_call_that_is_longer_than_shown_is_found_whole(store: SharedStore, build: Build) -> None:
     number = build.session(
         "long",
         build.event("tool.call", "x" * 50, name="Bash"),
@@ -122,7 +126,7 @@ def test_a_call_that_is_longer_than_shown_is_found_whole(store: Store, build: Bu
     assert list(store.conversation.long_calls(number, 1, 20)) == []
 
 
-def test_tokens_are_told_by_turn_and_tasks_by_session(store: Store, build: Build) -> None:
+def test_tokens_are_told_by_turn_and_tasks_by_session(store: SharedStore, build: Build) -> None:
     main = build.session(
         "main",
         build.event("user.prompt", "go", at=NOW),
@@ -136,7 +140,7 @@ def test_tokens_are_told_by_turn_and_tasks_by_session(store: Store, build: Build
     }
 
 
-def test_copies_of_events_are_known_again_in_a_fork(store: Store, build: Build) -> None:
+def test_copies_of_events_are_known_again_in_a_fork(store: SharedStore, build: Build) -> None:
     told = [
         Event("user.prompt", 1, NOW, "user", "go"),
         Event("assistant.message", 2, NOW + 1, "assistant", "gone"),
@@ -148,7 +152,7 @@ def test_copies_of_events_are_known_again_in_a_fork(store: Store, build: Build) 
     assert {own[mark]: copy[mark] for mark in own if mark in copy} == {1: 2, 2: 3}
 
 
-def test_when_something_was_done_is_told_piece_by_piece(store: Store, talk: int) -> None:
+def test_when_something_was_done_is_told_piece_by_piece(store: SharedStore, talk: int) -> None:
     assert store.conversation.active_times(talk, NOW * 2) == [
         (NOW + 1000, NOW + 4000),
         (NOW + 5000, NOW + 8000),

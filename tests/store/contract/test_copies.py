@@ -13,14 +13,14 @@ from whyfor.model.events import Event, Touch, Usage
 from whyfor.model.findings import Bucket
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 from whyfor.story.threads import SessionThreads
 
 
 class Talk:
     """Two turns that others copy: each event has a key that is the same in all copies."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: SharedStore) -> None:
         self.store = store
 
     def read(
@@ -44,7 +44,7 @@ class Talk:
         bucket.facts.update(facts)
         if copied is not None:
             bucket.copied = copied * 4
-        writer = self.store.capture.writer()
+        writer = self.store.records.writer()
         with self.store.transaction():
             writer.apply(agent, bucket, NOW, mutable=False)
             writer.finish()
@@ -65,7 +65,7 @@ def _turn(key: int, offset: int) -> list[Event]:
 
 
 @pytest.fixture
-def talk(store: Store) -> Talk:
+def talk(store: SharedStore) -> Talk:
     return Talk(store)
 
 
@@ -166,7 +166,7 @@ CASES: dict[str, tuple[list[tuple[str, list[int], dict[str, Any]]], dict[str, An
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_a_session_is_a_copy_of_does_not_depend_on_which_was_read_first(
-    case: str, make_store: Callable[[], Store]
+    case: str, make_store: Callable[[], SharedStore]
 ) -> None:
     sessions, expected = CASES[case]
     for order in itertools.permutations(sessions):
@@ -195,10 +195,10 @@ def test_a_forgotten_original_leaves_its_copy_alone(talk: Talk) -> None:
     talk.read("fork", [1, 2, 4], copied=2, forked_from="one")
     store = talk.store
     gone = talk.of("one").id
-    keys, sharing = store.forget.shared_usage([gone])
+    keys, sharing = store.removal.shared_usage([gone])
     with store.transaction():
-        store.forget.delete_session(gone)
-        store.capture.writer().recount(keys, sharing)
+        store.removal.delete_session(gone)
+        store.records.writer().recount(keys, sharing)
     assert told(talk.of("fork")) == (None, None, 1)
     assert told(talk.of("again")) == (None, None, 1)
     assert counts(talk.of("fork"))[0] == 3
@@ -276,7 +276,7 @@ def test_a_copy_in_another_agents_words_is_a_session_of_that_agent(talk: Talk) -
     assert [row.sessions for row in talk.store.stats.grouped("agent", Filters())] == [1, 1]
 
 
-def test_what_went_wrong_in_the_original_did_not_go_wrong_in_its_copy(store: Store) -> None:
+def test_what_went_wrong_in_the_original_did_not_go_wrong_in_its_copy(store: SharedStore) -> None:
     for name, facts in (("one", {}), ("copy", {"restored_from": "claude:one"})):
         bucket = Bucket(name)
         failed = Event("tool.result", 3, NOW, "tool", "exit 1", None, {"failed": True})
@@ -284,7 +284,7 @@ def test_what_went_wrong_in_the_original_did_not_go_wrong_in_its_copy(store: Sto
         bucket.events += [*_turn(1, 0)[:2], failed, asked]
         bucket.facts.update(facts)
         bucket.copied = 4 if facts else None
-        writer = store.capture.writer()
+        writer = store.records.writer()
         with store.transaction():
             writer.apply("claude", bucket, NOW, mutable=False)
             writer.finish()

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from tests.store.contract.build import NOW, SHOP, Build, checkpoint, part
 from whyfor.model.events import EventRef
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 
-def test_lengths_are_of_sessions_that_have_events(store: Store, build: Build) -> None:
+def test_lengths_are_of_sessions_that_have_events(store: SharedStore, build: Build) -> None:
     build.session("empty")
     number = build.session("a", build.event("user.prompt", "go"), build.event("error", "no"))
     assert store.feed.lengths() == {number: 2}
 
 
-def test_an_event_that_changed_and_a_story_are_told_in_order(store: Store, build: Build) -> None:
+def test_an_event_that_changed_and_a_story_are_told_in_order(
+    store: SharedStore, build: Build
+) -> None:
     project = build.project()
     number = build.session("a", build.event("user.prompt", "go", key=1, at=NOW))
     floor, last = store.feed.ends()
@@ -31,13 +33,13 @@ def test_an_event_that_changed_and_a_story_are_told_in_order(store: Store, build
     assert store.feed.of_sessions() == {number: event.number}
 
 
-def test_the_same_again_is_no_change(store: Store, build: Build) -> None:
+def test_the_same_again_is_no_change(store: SharedStore, build: Build) -> None:
     for _ in range(2):
         build.session("a", build.event("user.prompt", "go", key=1, at=NOW))
     assert store.feed.after(0, 9) == []
 
 
-def test_after_a_new_beginning_nothing_earlier_is_known(store: Store, build: Build) -> None:
+def test_after_a_new_beginning_nothing_earlier_is_known(store: SharedStore, build: Build) -> None:
     project = build.project()
     build.session("a", build.event("user.prompt", "go"))
     build.checkpoint(project, checkpoint("c1", part("a", 1, 1)))

@@ -59,7 +59,7 @@ def test_a_session_goes_with_all_that_hangs_on_it(store: Store, build: Build) ->
     assert store.forget.shared_usage([gone]) == ([7], [copy])
     with store.transaction():
         store.forget.delete_session(gone)
-        store.capture.writer().recount([7], [copy])
+        store.records.writer().recount([7], [copy])
     assert list(store.sessions.by_number([gone, copy])) == [copy]
     assert list(store.conversation.events(gone)) == []
     assert [match.session for match in store.search.match(NORTH, Filters(), 9)] == [copy]
@@ -82,10 +82,10 @@ def test_a_session_is_emptied_and_read_again(store: Store, build: Build) -> None
         store.forget.reset_sources([("claude", "a")])
     session = store.sessions.find("a")
     assert (session.prompts, session.title, session.cwd) == (0, None, None)
-    again = store.capture.writer().source("claude", "/a.jsonl")
+    again = store.records.writer().source("claude", "/a.jsonl")
     assert again is not None
     assert (again.position, again.records, again.size) == (0, 0, 9)
-    assert store.capture.pieces(again) == []
+    assert store.records.pieces(again) == []
     build.session("a", build.event("user.prompt", "north"), build.event("error", "no"))
     with store.transaction():
         store.forget.renumber_linked([number], whole)

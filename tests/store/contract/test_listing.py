@@ -8,22 +8,22 @@ from tests.store.contract.build import NOW, SHOP, Build, checkpoint, part
 from whyfor.model.events import SEQ_BITS, Touch, Usage
 from whyfor.model.listing import LIST_SORTS, ListedSession, ListFilter, RowKey
 from whyfor.model.titles import TITLE_AGENT
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 MINUTE = 60_000
 
 
-def found(store: Store, which: ListFilter | None = None, sort: str = "last") -> list[str]:
+def found(store: SharedStore, which: ListFilter | None = None, sort: str = "last") -> list[str]:
     rows = store.listing.page(which or ListFilter(), sort, 99)
     return [row.session_id for _, row in rows]
 
 
-def row(store: Store, name: str) -> ListedSession:
+def row(store: SharedStore, name: str) -> ListedSession:
     rows = store.listing.page(ListFilter(), "last", 99)
     return next(row for _, row in rows if row.session_id == name)
 
 
-def test_the_session_that_was_active_last_comes_first(store: Store, build: Build) -> None:
+def test_the_session_that_was_active_last_comes_first(store: SharedStore, build: Build) -> None:
     build.session("a", build.event("user.prompt", "go", at=NOW))
     build.session("b", build.event("user.prompt", "go", at=NOW + 20))
     build.session(
@@ -37,7 +37,7 @@ def test_the_session_that_was_active_last_comes_first(store: Store, build: Build
 
 
 def test_the_longest_and_the_dearest_come_first_and_unknown_tokens_last(
-    store: Store, build: Build
+    store: SharedStore, build: Build
 ) -> None:
     prompt = build.event("user.prompt", "go", at=NOW)
     answer = build.event("assistant.message", "done", at=NOW + 5 * MINUTE)
@@ -51,7 +51,7 @@ def test_the_longest_and_the_dearest_come_first_and_unknown_tokens_last(
     assert row(store, "long").worked == 5 * MINUTE
 
 
-def test_waiting_for_a_person_is_no_work(store: Store, build: Build) -> None:
+def test_waiting_for_a_person_is_no_work(store: SharedStore, build: Build) -> None:
     build.session(
         "a",
         build.event("user.prompt", "go", at=NOW),
@@ -65,7 +65,7 @@ def test_waiting_for_a_person_is_no_work(store: Store, build: Build) -> None:
 
 @pytest.mark.parametrize("sort", LIST_SORTS)
 def test_pages_hold_every_row_once_in_both_directions(
-    store: Store, build: Build, sort: str
+    store: SharedStore, build: Build, sort: str
 ) -> None:
     for number in range(9):
         build.session(f"s{number}", build.event("user.prompt", "go", at=NOW + number // 3))
@@ -81,7 +81,7 @@ def test_pages_hold_every_row_once_in_both_directions(
 
 
 def test_subagents_stand_in_the_row_of_their_caller_whoever_comes_first(
-    store: Store, build: Build
+    store: SharedStore, build: Build
 ) -> None:
     build.session("grandchild", build.event("user.prompt", "go", at=NOW + 9), parent="child")
     build.session("child", build.event("user.prompt", "go", at=NOW + 5), parent="main")
@@ -98,7 +98,7 @@ def test_subagents_stand_in_the_row_of_their_caller_whoever_comes_first(
     assert totals.since == NOW
 
 
-def test_a_thread_is_one_row_and_counts_each_turn_once(store: Store, build: Build) -> None:
+def test_a_thread_is_one_row_and_counts_each_turn_once(store: SharedStore, build: Build) -> None:
     first = build.event("user.prompt", "go", at=NOW)
     answer = build.event("assistant.message", "done", at=NOW + MINUTE)
     build.session("root", first, answer)
@@ -116,11 +116,13 @@ def test_a_thread_is_one_row_and_counts_each_turn_once(store: Store, build: Buil
     root = store.sessions.find("root").id
     assert thread.head == root
     with store.transaction():
-        store.forget.delete_session(root)
+        store.removal.delete_session(root)
     assert row(store, "fork").parts == ()
 
 
-def test_a_copy_nobody_opened_does_not_stand_for_its_thread(store: Store, build: Build) -> None:
+def test_a_copy_nobody_opened_does_not_stand_for_its_thread(
+    store: SharedStore, build: Build
+) -> None:
     first = build.event("user.prompt", "go", at=NOW)
     build.session("root", first)
     build.session("copy", first, facts={"forked_from": "root"})
@@ -130,17 +132,17 @@ def test_a_copy_nobody_opened_does_not_stand_for_its_thread(store: Store, build:
 
 
 def test_a_deleted_session_leaves_its_subagents_rows_of_their_own(
-    store: Store, build: Build
+    store: SharedStore, build: Build
 ) -> None:
     main = build.session("main", build.event("user.prompt", "go", at=NOW))
     build.session("child", build.event("user.prompt", "go", at=NOW + 5), parent="main")
     with store.transaction():
-        store.forget.delete_session(main)
+        store.removal.delete_session(main)
     assert found(store) == ["child"]
     assert row(store, "child").lone
 
 
-def test_a_question_at_the_end_is_not_answered(store: Store, build: Build) -> None:
+def test_a_question_at_the_end_is_not_answered(store: SharedStore, build: Build) -> None:
     question = build.event("question.asked", "which one?")
     number = build.session("asks", build.event("user.prompt", "go"), question)
     build.session(
@@ -155,7 +157,7 @@ def test_a_question_at_the_end_is_not_answered(store: Store, build: Build) -> No
 
 
 def test_an_error_at_the_end_is_a_failure_and_one_it_got_over_is_not(
-    store: Store, build: Build
+    store: SharedStore, build: Build
 ) -> None:
     build.session("fails", build.event("user.prompt", "go"), build.event("error", "no credit"))
     build.session(
@@ -168,7 +170,9 @@ def test_an_error_at_the_end_is_a_failure_and_one_it_got_over_is_not(
     assert found(store, ListFilter(outcome="failed")) == ["fails"]
 
 
-def test_what_came_of_a_session_is_commits_or_files_or_nothing(store: Store, build: Build) -> None:
+def test_what_came_of_a_session_is_commits_or_files_or_nothing(
+    store: SharedStore, build: Build
+) -> None:
     project = build.project()
     for name in ("committed", "changed", "nothing"):
         edit = build.event("tool.call", "edit")
@@ -185,7 +189,7 @@ def test_what_came_of_a_session_is_commits_or_files_or_nothing(store: Store, bui
     assert found(store, ListFilter(file="hanged.py")) == []
 
 
-def test_a_row_fits_every_filter_at_once(store: Store, build: Build) -> None:
+def test_a_row_fits_every_filter_at_once(store: SharedStore, build: Build) -> None:
     project = build.project(SHOP, "/shop", "/shop/web")
     one = {
         "cwd": "/shop/web",
@@ -220,7 +224,7 @@ def test_a_row_fits_every_filter_at_once(store: Store, build: Build) -> None:
     assert counted == {(project, "/shop/web"): (1, NOW), (None, None): (1, NOW + 10)}
 
 
-def test_days_and_months_count_rows_and_commits(store: Store, build: Build) -> None:
+def test_days_and_months_count_rows_and_commits(store: SharedStore, build: Build) -> None:
     project = build.project()
     day = 86_400_000
     build.session("a", build.event("user.prompt", "go", at=NOW))

@@ -28,7 +28,7 @@ from whyfor.model.memory import (
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Project
 from whyfor.model.titles import TITLE_AGENT
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 SUMMARY = SessionSummary(request=(Quote(1, 0, 6, "Fix it"),), investigated=("/shop/a.py",))
 
@@ -38,7 +38,7 @@ def note(key: str, at: int | None = NOW, **more: object) -> Observation:
     return Observation(key=key, at=at, **given)  # type: ignore[arg-type]
 
 
-def remember(store: Store, session: int, *notes: Observation, version: int = 1) -> None:
+def remember(store: SharedStore, session: int, *notes: Observation, version: int = 1) -> None:
     memory = SessionMemory(SUMMARY, notes, (CommandCount("pytest", "pytest -q", 4, 2, 1, NOW),))
     last = store.sessions.last_seqs([session])[session]
     with store.transaction():
@@ -49,7 +49,9 @@ def keys(found: list[StoredObservation]) -> list[str]:
     return [each.observation.key for each in found]
 
 
-def test_a_session_waits_until_its_memory_is_as_new_as_it_is(store: Store, build: Build) -> None:
+def test_a_session_waits_until_its_memory_is_as_new_as_it_is(
+    store: SharedStore, build: Build
+) -> None:
     session = build.session("a", build.event("user.prompt", "Fix it"))
     assert store.memory.waiting(1) == [WaitingSession(session, "claude", "a", 1, 1)]
     remember(store, session)
@@ -59,7 +61,7 @@ def test_a_session_waits_until_its_memory_is_as_new_as_it_is(store: Store, build
     assert store.memory.waiting(1) == [WaitingSession(session, "claude", "a", 1, 2)]
 
 
-def test_a_memory_takes_the_place_of_the_one_before(store: Store, build: Build) -> None:
+def test_a_memory_takes_the_place_of_the_one_before(store: SharedStore, build: Build) -> None:
     session = build.session("a", build.event("user.prompt", "Fix it"))
     remember(store, session, note("a1", files_written=("/shop/a.py",)), note("a2"))
     remember(store, session, note("a2"), note("a3", NOW + 1))
@@ -68,7 +70,7 @@ def test_a_memory_takes_the_place_of_the_one_before(store: Store, build: Build) 
     assert store.memory.summary(session) == SUMMARY
 
 
-def test_notes_are_found_by_type_state_file_and_session(store: Store, build: Build) -> None:
+def test_notes_are_found_by_type_state_file_and_session(store: SharedStore, build: Build) -> None:
     shop = build.project(SHOP)
     session = build.session(
         "a", build.event("user.prompt", "x"), facts={"cwd": "/shop", "branch": "main"}
@@ -97,7 +99,7 @@ def test_notes_are_found_by_type_state_file_and_session(store: Store, build: Bui
     )
 
 
-def test_a_note_is_found_by_the_beginning_of_its_key(store: Store, build: Build) -> None:
+def test_a_note_is_found_by_the_beginning_of_its_key(store: SharedStore, build: Build) -> None:
     session = build.session("a", build.event("user.prompt", "x"))
     remember(store, session, note("abc1"), note("abd2"))
     assert store.memory.observation("abd").observation.key == "abd2"
@@ -108,7 +110,9 @@ def test_a_note_is_found_by_the_beginning_of_its_key(store: Store, build: Build)
             store.memory.observation(missing)
 
 
-def test_commands_are_counted_over_the_sessions_of_a_project(store: Store, build: Build) -> None:
+def test_commands_are_counted_over_the_sessions_of_a_project(
+    store: SharedStore, build: Build
+) -> None:
     shop = build.project(SHOP)
     for name in ("a", "b"):
         prompt = build.event("user.prompt", "x")
@@ -121,18 +125,18 @@ def count(family: str, ok: int, last: int | None, seq: int = 1) -> CommandCount:
     return CommandCount(family, f"{family} -q", ok + 1, ok, 1, last, seq)
 
 
-def ran(store: Store, session: int, *counts: CommandCount) -> None:
+def ran(store: SharedStore, session: int, *counts: CommandCount) -> None:
     waiting = next(each for each in store.memory.waiting(99) if each.number == session)
     with store.transaction():
         store.memory.save(waiting, SessionMemory(SUMMARY, (), counts), 1)
 
 
-def settle(store: Store, project: int, *notes: tuple[int, Observation]) -> None:
+def settle(store: SharedStore, project: int, *notes: tuple[int, Observation]) -> None:
     with store.transaction():
         store.memory.save_commands(project, notes)
 
 
-def test_a_project_waits_for_the_notes_on_its_commands(store: Store, build: Build) -> None:
+def test_a_project_waits_for_the_notes_on_its_commands(store: SharedStore, build: Build) -> None:
     shop = build.project(SHOP)
     one, two = (
         build.session(name, build.event("user.prompt", "x"), facts={"cwd": "/shop"})
@@ -153,13 +157,13 @@ def test_a_project_waits_for_the_notes_on_its_commands(store: Store, build: Buil
     settle(store, shop, (one, note("c1", type="command")))
     assert keys(store.memory.observations(MemoryFilter(types=("command",)), None)) == ["c1"]
     with store.transaction():
-        store.forget.delete_session(one)
+        store.removal.delete_session(one)
     assert store.memory.changed_commands() == [shop]
     assert [each.count.ok for each in store.memory.project_commands(shop)] == [4, 2]
 
 
 def test_a_session_that_turns_out_to_be_of_another_project_takes_its_commands_along(
-    store: Store, build: Build
+    store: SharedStore, build: Build
 ) -> None:
     shop = build.project(SHOP)
     session = build.session("a", build.event("user.prompt", "x"), facts={"cwd": "/shop"})
@@ -167,14 +171,14 @@ def test_a_session_that_turns_out_to_be_of_another_project_takes_its_commands_al
     settle(store, shop, (session, note("c1", type="command")))
     till = Project("example.com/till", "remote", "till", path="/till")
     with store.transaction():
-        other = store.capture.writer().learn_place("/shop", till, [SHOP.identity], NOW)
+        other = store.records.writer().learn_place("/shop", till, [SHOP.identity], NOW)
     assert store.memory.changed_commands() == sorted((shop, other))
     assert store.memory.project_commands(shop) == []
     assert len(store.memory.project_commands(other)) == 1
 
 
 def test_what_was_said_about_a_command_stays_when_its_note_is_made_again(
-    store: Store, build: Build
+    store: SharedStore, build: Build
 ) -> None:
     shop = build.project(SHOP)
     session = build.session("a", build.event("user.prompt", "x"), facts={"cwd": "/shop"})
@@ -191,7 +195,7 @@ def test_what_was_said_about_a_command_stays_when_its_note_is_made_again(
     assert (kept.observation.key, kept.observation.pinned) == ("c1", True)
 
 
-def test_files_are_those_that_a_projects_sessions_used_last(store: Store, build: Build) -> None:
+def test_files_are_those_that_a_projects_sessions_used_last(store: SharedStore, build: Build) -> None:
     shop = build.project(SHOP)
     for name, at in (("a", NOW), ("b", NOW + 5_000)):
         read = build.event("tool.call", name="Read", at=at)
@@ -208,11 +212,11 @@ def test_files_are_those_that_a_projects_sessions_used_last(store: Store, build:
     assert len(store.memory.files([shop], 1)) == 1
 
 
-def test_what_is_forgotten_is_not_remembered(store: Store, build: Build) -> None:
+def test_what_is_forgotten_is_not_remembered(store: SharedStore, build: Build) -> None:
     session = build.session("a", build.event("user.prompt", "x"))
     remember(store, session, note("a1", files_read=("/shop/a.py",)))
     with store.transaction():
-        store.forget.empty_session(session)
+        store.removal.empty_session(session)
     assert store.memory.observations(MemoryFilter(), None) == []
     assert store.memory.observations(MemoryFilter(file="/shop/a.py"), None) == []
     assert store.memory.summary(session) is None
@@ -224,7 +228,7 @@ def said(key: str, action: str, at: int = NOW, **more: Any) -> NoteStatement:
     return NoteStatement(**given)
 
 
-def test_what_is_said_of_a_note_is_kept_and_changes_it(store: Store, build: Build) -> None:
+def test_what_is_said_of_a_note_is_kept_and_changes_it(store: SharedStore, build: Build) -> None:
     session = build.session("a", build.event("user.prompt", "x"))
     remember(store, session, note("a1"))
     whose: Any = {"agent": "claude", "session_id": "a"}
@@ -250,7 +254,7 @@ def test_what_is_said_of_a_note_is_kept_and_changes_it(store: Store, build: Buil
         store.memory.observation("a1")
 
 
-def test_a_note_without_a_session_says_where_it_belongs(store: Store, build: Build) -> None:
+def test_a_note_without_a_session_says_where_it_belongs(store: SharedStore, build: Build) -> None:
     shop = build.project(SHOP)
     more: Any = {"project": SHOP.identity, "branch": "main", "files": ("lib/a.py",)}
     with store.transaction():
@@ -265,7 +269,7 @@ def test_a_note_without_a_session_says_where_it_belongs(store: Store, build: Bui
     assert store.memory.observation("b1").superseded_by is None
 
 
-def test_shown_ids_fit_one_note_only(store: Store, build: Build) -> None:
+def test_shown_ids_fit_one_note_only(store: SharedStore, build: Build) -> None:
     session = build.session("a", build.event("user.prompt", "x"))
     remember(store, session, note("abcdefgh1x"), note("abcdefgh2x"), note("b" * 16))
     assert store.memory.short_keys(["abcdefgh1x", "b" * 16]) == {
@@ -275,7 +279,7 @@ def test_shown_ids_fit_one_note_only(store: Store, build: Build) -> None:
 
 
 def test_a_session_that_a_model_was_asked_about_is_not_asked_about_again(
-    store: Store, build: Build
+    store: SharedStore, build: Build
 ) -> None:
     number = build.session("a", build.event("user.prompt", "x"))
     (ended,) = (each.ended_at for each in store.sessions.by_number([number]).values())
@@ -295,7 +299,7 @@ def test_a_session_that_a_model_was_asked_about_is_not_asked_about_again(
     assert store.memory.observations(MemoryFilter(), None) == []
 
 
-def test_notes_are_read_page_by_page_each_once(store: Store, build: Build) -> None:
+def test_notes_are_read_page_by_page_each_once(store: SharedStore, build: Build) -> None:
     session = build.session("a", build.event("user.prompt", "x"))
     undated = [note(f"u{number}", at=None) for number in range(2)]
     alike = [note(f"s{number}") for number in range(3)]
@@ -309,7 +313,9 @@ def test_notes_are_read_page_by_page_each_once(store: Store, build: Build) -> No
     assert keys(found) == ["n1", "s0", "s1", "s2", "u0", "u1"]
 
 
-def test_notes_are_found_by_words_sessions_and_whole_paths(store: Store, build: Build) -> None:
+def test_notes_are_found_by_words_sessions_and_whole_paths(
+    store: SharedStore, build: Build
+) -> None:
     one = build.session("a", build.event("user.prompt", "x"))
     two = build.session("b", build.event("user.prompt", "y"))
     remember(
@@ -334,7 +340,7 @@ def test_notes_are_found_by_words_sessions_and_whole_paths(store: Store, build: 
     assert found(paths=()) == []
 
 
-def test_notes_are_counted_with_those_that_still_hold(store: Store, build: Build) -> None:
+def test_notes_are_counted_with_those_that_still_hold(store: SharedStore, build: Build) -> None:
     build.project(SHOP)
     session = build.session("a", build.event("user.prompt", "x"), facts={"cwd": "/shop"})
     other = build.session("b", build.event("user.prompt", "y"))
@@ -353,19 +359,21 @@ def test_notes_are_counted_with_those_that_still_hold(store: Store, build: Build
     assert (shop.identity, shop.notes) == (SHOP.identity, 4)
 
 
-def card(store: Store, session: int, card: SearchCard, name: str = "a") -> None:
+def card(store: SharedStore, session: int, card: SearchCard, name: str = "a") -> None:
     last = store.sessions.last_seqs([session])[session]
     memory = SessionMemory(SUMMARY, (), (), card)
     with store.transaction():
         store.memory.save(WaitingSession(session, "claude", name, 1, last), memory, 1)
 
 
-def carded(store: Store, *asked: str, every: bool = False, **where: Any) -> list[int]:
+def carded(store: SharedStore, *asked: str, every: bool = False, **where: Any) -> list[int]:
     found = store.search.cards(asked, Filters(**where), 9, every=every)
     return [each.session for each in found]
 
 
-def test_a_card_finds_its_session_by_any_form_of_its_words(store: Store, build: Build) -> None:
+def test_a_card_finds_its_session_by_any_form_of_its_words(
+    store: SharedStore, build: Build
+) -> None:
     asked = build.event("user.prompt", "Mend it")
     gate = build.session("a", asked, more=[Touch(asked.key, "/x/parseQuery.py", "write")])
     wall = build.session("b", build.event("user.prompt", "Paint it"))
@@ -383,7 +391,7 @@ def test_a_card_finds_its_session_by_any_form_of_its_words(store: Store, build: 
     assert carded(store, "gate") == []
 
 
-def test_a_card_follows_titles_and_commits(store: Store, build: Build) -> None:
+def test_a_card_follows_titles_and_commits(store: SharedStore, build: Build) -> None:
     number = build.project()
     session = build.session("a", build.event("user.prompt", "Mend it"), facts={"cwd": "/shop"})
     card(store, session, SearchCard())
@@ -405,7 +413,7 @@ def test_a_card_follows_titles_and_commits(store: Store, build: Build) -> None:
 
 
 def test_the_last_session_that_used_a_file_or_a_command_is_known(
-    store: Store, build: Build
+    store: SharedStore, build: Build
 ) -> None:
     shop = build.project(SHOP)
     numbers = []
@@ -424,7 +432,7 @@ def test_the_last_session_that_used_a_file_or_a_command_is_known(
     assert store.memory.touched(last) == {"/shop/src/b.py"}
 
 
-def test_what_a_session_asked_whyfor_is_known(store: Store, build: Build) -> None:
+def test_what_a_session_asked_whyfor_is_known(store: SharedStore, build: Build) -> None:
     asked = build.event("tool.call", "1f3a5b7c", name="mcp__whyfor__get")
     shell = build.event("tool.call", "whyfor memory show 1f3a", name="Bash")
     other = build.event("tool.call", "ls", name="Bash")
@@ -432,7 +440,7 @@ def test_what_a_session_asked_whyfor_is_known(store: Store, build: Build) -> Non
     assert store.memory.questions(number) == ["1f3a5b7c", "whyfor memory show 1f3a"]
 
 
-def test_what_the_tools_of_a_session_printed_is_known(store: Store, build: Build) -> None:
+def test_what_the_tools_of_a_session_printed_is_known(store: SharedStore, build: Build) -> None:
     call = build.event("tool.call", "ls", name="Bash")
     result = build.event("tool.result", "a.py b.py", actor="tool")
     number = build.session("a", call, result, build.event("assistant.message", "Two files."))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from tests.store.contract.build import NOW, SHOP, Build, checkpoint, part
 from whyfor.model.sessions import Project
 from whyfor.store.journal import AliasEntry
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 
-def test_a_project_is_found_by_its_identity_and_its_places(store: Store, build: Build) -> None:
+def test_a_project_is_found_by_its_identity_and_its_places(
+    store: SharedStore, build: Build
+) -> None:
     number = build.project(SHOP, "/shop", "/clone")
     assert store.projects.known() == [(number, SHOP)]
     assert store.projects.find(SHOP.identity) == (number, SHOP)
@@ -17,7 +19,7 @@ def test_a_project_is_found_by_its_identity_and_its_places(store: Store, build: 
 
 
 def test_a_folder_before_it_had_a_remote_may_be_the_same_project(
-    store: Store, build: Build
+    store: SharedStore, build: Build
 ) -> None:
     before = Project("path:/shop", "path", "shop", path="/shop", root_commit="r00t")
     build.project(before)
@@ -27,7 +29,7 @@ def test_a_folder_before_it_had_a_remote_may_be_the_same_project(
 
 
 def test_counts_are_of_main_sessions_and_of_commits_with_a_story(
-    store: Store, build: Build
+    store: SharedStore, build: Build
 ) -> None:
     number = build.project()
     facts = {"cwd": "/shop"}
@@ -40,10 +42,10 @@ def test_counts_are_of_main_sessions_and_of_commits_with_a_story(
     assert store.projects.active() == {number: (1, NOW)}
 
 
-def test_a_path_that_a_person_gave_to_a_project(store: Store, build: Build) -> None:
+def test_a_path_that_a_person_gave_to_a_project(store: SharedStore, build: Build) -> None:
     build.project()
     with store.transaction():
         store.projects.save_alias(AliasEntry("/old/shop", SHOP, NOW))
     assert store.projects.aliases() == {SHOP.identity: ["/old/shop"]}
-    assert store.capture.writer().adopted("/old/shop/src") == SHOP
-    assert store.capture.writer().adopted("/old/shopping") is None
+    assert store.records.writer().adopted("/old/shop/src") == SHOP
+    assert store.records.writer().adopted("/old/shopping") is None

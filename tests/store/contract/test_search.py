@@ -6,7 +6,7 @@ import pytest
 
 from tests.store.contract.build import NOW, SHOP, Build, annotation, checkpoint, part
 from whyfor.model.query import Atom, Filters, PassageQuery, Query, SessionOwner
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 
 def words(*texts: str) -> Query:
@@ -29,7 +29,7 @@ def project(build: Build) -> int:
 
 
 @pytest.mark.usefixtures("project")
-def test_turns_with_all_words_are_found(store: Store) -> None:
+def test_turns_with_all_words_are_found(store: SharedStore) -> None:
     def found(query: Query, filters: Filters | None = None, *, newest: bool = False) -> list[int]:
         matches = store.search.match(query, filters or Filters(), 9, newest=newest)
         return [match.first_seq for match in matches]
@@ -47,7 +47,7 @@ def test_turns_with_all_words_are_found(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_passages_have_any_form_of_all_words_or_of_any(store: Store) -> None:
+def test_passages_have_any_form_of_all_words_or_of_any(store: SharedStore) -> None:
     def found(*texts: str, every: bool, **filters: object) -> set[tuple[str, int]]:
         wanted = PassageQuery(words(*texts).clauses, every=every, within=Query())
         matches = store.search.passages(wanted, Filters(**filters), 9)  # type: ignore[arg-type]
@@ -64,7 +64,7 @@ def test_passages_have_any_form_of_all_words_or_of_any(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_the_turn_of_a_passage_must_have_what_was_typed_exactly(store: Store) -> None:
+def test_the_turn_of_a_passage_must_have_what_was_typed_exactly(store: SharedStore) -> None:
     def turns(within: Query) -> list[int]:
         wanted = PassageQuery(words("hinges").clauses, every=True, within=within)
         return sorted(match.turn for match in store.search.passages(wanted, Filters(), 9))
@@ -76,7 +76,7 @@ def test_the_turn_of_a_passage_must_have_what_was_typed_exactly(store: Store) ->
 
 
 def test_copies_and_subagents_are_counted_with_the_first_main_session(
-    store: Store, build: Build
+    store: SharedStore, build: Build
 ) -> None:
     first = build.session("first", build.event("user.prompt", "mend the gate", key=1))
     copied = build.event("user.prompt", "mend the gate", key=1)
@@ -95,7 +95,7 @@ def test_copies_and_subagents_are_counted_with_the_first_main_session(
     }
 
 
-def test_places_are_unranked_and_bounded(store: Store, project: int) -> None:
+def test_places_are_unranked_and_bounded(store: SharedStore, project: int) -> None:
     nowhere = PassageQuery(words("nowhere").clauses, every=True, within=Query())
     found = store.search.places(words("the"), nowhere, Filters(), 9)
     assert {(one.agent, one.turn, one.project) for one in found} == {
@@ -110,13 +110,13 @@ def test_places_are_unranked_and_bounded(store: Store, project: int) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_words_of_the_index_are_found_by_how_they_begin(store: Store) -> None:
+def test_words_of_the_index_are_found_by_how_they_begin(store: SharedStore) -> None:
     assert store.search.words_like("hi", 9) == ["hinge"]
     assert store.search.words_like("zz", 9) == []
 
 
 def test_commits_are_found_by_subject_and_annotation(
-    store: Store, build: Build, project: int
+    store: SharedStore, build: Build, project: int
 ) -> None:
     told = checkpoint(
         "c1", part("gate", 1, 2), subject="Mend gate", annotation=annotation("100% oiled")

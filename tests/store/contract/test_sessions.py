@@ -12,7 +12,7 @@ from whyfor.model.query import Filters
 from whyfor.model.sessions import NamedSession, SessionFile, SessionPlace
 from whyfor.model.signals import Signal
 from whyfor.model.titles import TITLE_AGENT
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 SESSIONS = (
     ("claude", "3f05aaaa", None),
@@ -30,7 +30,7 @@ SESSIONS = (
 
 
 @pytest.fixture
-def crowd(store: Store, build: Build) -> Store:
+def crowd(store: SharedStore, build: Build) -> SharedStore:
     for number, (agent, ident, parent) in enumerate(SESSIONS):
         event = build.event("user.prompt", f"prompt {number}")
         build.session(ident, event, agent=agent, parent=parent)
@@ -50,16 +50,16 @@ def crowd(store: Store, build: Build) -> Store:
     ],
 )
 def test_a_beginning_that_fits_one_session_names_it(
-    given: str, expected: str, crowd: Store
+    given: str, expected: str, crowd: SharedStore
 ) -> None:
     assert crowd.sessions.find(given).session_id == expected
 
 
-def test_a_whole_id_wins_over_those_it_begins(crowd: Store) -> None:
+def test_a_whole_id_wins_over_those_it_begins(crowd: SharedStore) -> None:
     assert crowd.sessions.find("3f05bbbb").session_id == "3f05bbbb"
 
 
-def test_a_main_session_wins_over_subagents(crowd: Store) -> None:
+def test_a_main_session_wins_over_subagents(crowd: SharedStore) -> None:
     assert crowd.sessions.find("77aa").session_id == "77aa0001"
     assert crowd.sessions.find("77aa0001-c").session_id == "77aa0001-child"
 
@@ -68,20 +68,20 @@ def test_a_main_session_wins_over_subagents(crowd: Store) -> None:
     ("given", "number"), [("3f05", 3), ("3f05b", 2), ("agent-1", 2), ("9999", 2), ("99990000", 2)]
 )
 def test_a_beginning_that_fits_several_is_ambiguous_and_names_them(
-    given: str, number: int, crowd: Store
+    given: str, number: int, crowd: SharedStore
 ) -> None:
     with pytest.raises(Ambiguous, match=f"fits {number} sessions: (claude|codex):"):
         crowd.sessions.find(given)
 
 
 @pytest.mark.parametrize("given", ["", "zz", "3f05aaaab", "%", "_", "3F05A\x00", "\U0010ffff"])
-def test_what_begins_no_session_is_not_found(given: str, crowd: Store) -> None:
+def test_what_begins_no_session_is_not_found(given: str, crowd: SharedStore) -> None:
     with pytest.raises(NotFound):
         crowd.sessions.find(given)
 
 
 def test_a_crowd_of_subagents_hides_neither_a_whole_id_nor_a_main_session(
-    store: Store, build: Build
+    store: SharedStore, build: Build
 ) -> None:
     for number in range(300):
         build.session(f"agent-{number}@abcd", parent="abcd")
@@ -91,14 +91,14 @@ def test_a_crowd_of_subagents_hides_neither_a_whole_id_nor_a_main_session(
     assert store.sessions.find("agent-").session_id == "agent-"
 
 
-def test_an_agents_name_tells_equal_ids_apart(crowd: Store) -> None:
+def test_an_agents_name_tells_equal_ids_apart(crowd: SharedStore) -> None:
     for agent in ("claude", "codex"):
         assert crowd.sessions.find("99990000", agent).agent == agent
     with pytest.raises(NotFound):
         crowd.sessions.find("99990000", "gemini")
 
 
-def test_sessions_are_listed_newest_first_and_subagents_apart(crowd: Store) -> None:
+def test_sessions_are_listed_newest_first_and_subagents_apart(crowd: SharedStore) -> None:
     main = [s.session_id for s in crowd.sessions.matching(Filters(), limit=None, subagents=False)]
     assert main == [ident for _, ident, parent in reversed(SESSIONS) if parent is None]
     assert len(crowd.sessions.matching(Filters(), limit=None, subagents=True)) == len(SESSIONS)
@@ -112,7 +112,7 @@ def test_sessions_are_listed_newest_first_and_subagents_apart(crowd: Store) -> N
     ] == main[:2]
 
 
-def test_numbers_and_names_say_the_same(store: Store, build: Build) -> None:
+def test_numbers_and_names_say_the_same(store: SharedStore, build: Build) -> None:
     build.project()
     main = build.session("main", build.event("user.prompt", "go"), facts={"cwd": "/shop"})
     child = build.session("child", parent="main")
@@ -130,7 +130,7 @@ def test_numbers_and_names_say_the_same(store: Store, build: Build) -> None:
     }
 
 
-def test_a_page_goes_on_where_the_last_one_ended(crowd: Store) -> None:
+def test_a_page_goes_on_where_the_last_one_ended(crowd: SharedStore) -> None:
     whole = crowd.sessions.page(Filters(), None, 99, subagents=True)
     assert len(whole) == len(SESSIONS)
     first = crowd.sessions.page(Filters(), None, 4, subagents=True)
@@ -142,7 +142,7 @@ def test_a_page_goes_on_where_the_last_one_ended(crowd: Store) -> None:
     )
 
 
-def test_filters_are_by_agent_project_branch_and_time(store: Store, build: Build) -> None:
+def test_filters_are_by_agent_project_branch_and_time(store: SharedStore, build: Build) -> None:
     project = build.project()
     build.session(
         "a", build.event("user.prompt", "go", at=NOW), facts={"cwd": "/shop", "branch": "x"}
@@ -163,7 +163,7 @@ def test_filters_are_by_agent_project_branch_and_time(store: Store, build: Build
 
 
 def test_what_a_session_wrote_is_known_by_folder_and_since_an_event(
-    store: Store, build: Build
+    store: SharedStore, build: Build
 ) -> None:
     one, two = build.event("tool.call", "edit"), build.event("tool.call", "edit")
     touches = [Touch(one.key, "/shop/a.py", "write"), Touch(two.key, "/shop/b/c.py", "write")]
@@ -182,7 +182,7 @@ def test_what_a_session_wrote_is_known_by_folder_and_since_an_event(
     assert main.files_modified == ["/shop/a.py", "/shop/b/c.py"]
 
 
-def test_who_was_active_is_told_by_transcripts_and_hooks(store: Store, build: Build) -> None:
+def test_who_was_active_is_told_by_transcripts_and_hooks(store: SharedStore, build: Build) -> None:
     build.session("old", build.event("user.prompt", "go", at=NOW))
     build.session("new", build.event("user.prompt", "go", at=NOW + 100))
     build.session("child", build.event("user.prompt", "go", at=NOW + 200), parent="new")
@@ -197,7 +197,9 @@ def test_who_was_active_is_told_by_transcripts_and_hooks(store: Store, build: Bu
     assert store.sessions.family("claude", "new", NOW + 300)[0].session_id == "new"
 
 
-def test_a_project_knows_when_it_began_and_who_worked_lately(store: Store, build: Build) -> None:
+def test_a_project_knows_when_it_began_and_who_worked_lately(
+    store: SharedStore, build: Build
+) -> None:
     project = build.project()
     number = build.session("a", build.event("user.prompt", "go", at=NOW), facts={"cwd": "/shop"})
     later = build.session(
@@ -215,7 +217,7 @@ def test_a_project_knows_when_it_began_and_who_worked_lately(store: Store, build
     assert not sessions.others_active([number, later], NOW, NOW + 60)
 
 
-def test_where_a_session_began_and_what_it_was_read_from(store: Store, build: Build) -> None:
+def test_where_a_session_began_and_what_it_was_read_from(store: SharedStore, build: Build) -> None:
     facts = {"cwd": "/shop", "version": "1.2", "title": "Mend it", "title_rank": TITLE_AGENT}
     number = build.session("a", build.event("user.prompt", "go", at=NOW), facts=facts)
     build.session("child", parent="a")
@@ -228,7 +230,7 @@ def test_where_a_session_began_and_what_it_was_read_from(store: Store, build: Bu
     assert store.sessions.agent_version(number) == "1.2"
 
 
-def test_a_short_id_names_its_session_alone(crowd: Store) -> None:
+def test_a_short_id_names_its_session_alone(crowd: SharedStore) -> None:
     names = [(agent, ident) for agent, ident, _ in SESSIONS]
     short = crowd.sessions.short_ids(names, 4)
     assert len(set(short.values())) == len(SESSIONS)
@@ -243,7 +245,9 @@ def test_a_short_id_names_its_session_alone(crowd: Store) -> None:
     assert short["codex:99990000"] == "codex:99990000"
 
 
-def test_the_short_id_of_a_session_that_is_not_kept_is_a_beginning_of_it(crowd: Store) -> None:
+def test_the_short_id_of_a_session_that_is_not_kept_is_a_beginning_of_it(
+    crowd: SharedStore,
+) -> None:
     assert crowd.sessions.short_ids([("gemini", "3f05aaab")], 4) == {"gemini:3f05aaab": "3f05aaab"}
     assert crowd.sessions.short_ids([], 4) == {}
 
@@ -261,7 +265,7 @@ def test_the_short_id_of_a_session_that_is_not_kept_is_a_beginning_of_it(crowd: 
     ],
 )
 def test_sessions_are_found_by_a_file_that_they_or_their_subagents_wrote(
-    file: str, expected: set[str], store: Store, build: Build
+    file: str, expected: set[str], store: SharedStore, build: Build
 ) -> None:
     call = build.event("tool.call", "edit")
     touches = [

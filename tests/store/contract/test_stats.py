@@ -13,7 +13,7 @@ from whyfor.model.query import Filters
 from whyfor.model.sessions import Tokens
 from whyfor.model.signals import Signal
 from whyfor.model.stats import QUARTER, ApprovalRecord, ApprovalWait, FailedStep
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def project(build: Build) -> int:
 
 
 @pytest.mark.usefixtures("project")
-def test_totals_and_groups_count_main_sessions_and_all_tokens(store: Store) -> None:
+def test_totals_and_groups_count_main_sessions_and_all_tokens(store: SharedStore) -> None:
     totals = store.stats.totals()
     assert (totals.sessions, totals.subagents, totals.events) == (2, 1, 6)
     agents = {row.name: row for row in store.stats.grouped("agent", Filters())}
@@ -57,7 +57,7 @@ def test_totals_and_groups_count_main_sessions_and_all_tokens(store: Store) -> N
     ]
 
 
-def test_counted_turns_and_times_fit_the_filters(store: Store, project: int) -> None:
+def test_counted_turns_and_times_fit_the_filters(store: SharedStore, project: int) -> None:
     found = {row.agent: row for row in store.stats.counted(Filters(), NOW + QUARTER)}
     assert (found["codex"].sessions, found["codex"].recent, found["codex"].unknown) == (1, 1, 1)
     assert sum(row.sessions for row in store.stats.counted(Filters(projects=(project,)))) == 1
@@ -72,7 +72,7 @@ def test_counted_turns_and_times_fit_the_filters(store: Store, project: int) -> 
 
 
 @pytest.mark.usefixtures("project")
-def test_what_went_wrong_is_of_main_sessions(store: Store) -> None:
+def test_what_went_wrong_is_of_main_sessions(store: SharedStore) -> None:
     number = store.sessions.numbers([("claude", "a")])["claude", "a"]
     assert sorted(store.stats.wrong(Filters()), key=lambda one: one.kind) == [
         FailedStep(number, 1, "approval.resolved", "", False),
@@ -82,7 +82,7 @@ def test_what_went_wrong_is_of_main_sessions(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_approvals_are_told_by_transcripts_and_by_hooks(store: Store, build: Build) -> None:
+def test_approvals_are_told_by_transcripts_and_by_hooks(store: SharedStore, build: Build) -> None:
     number = store.sessions.numbers([("claude", "a")])["claude", "a"]
     assert store.stats.told_approvals(Filters()) == [
         ApprovalRecord(number, "approval.requested", NOW + 2, {"id": "r"}),
@@ -102,7 +102,7 @@ def test_approvals_are_told_by_transcripts_and_by_hooks(store: Store, build: Bui
 
 
 def test_commits_with_a_story_among_those_that_could_have_one(
-    store: Store, build: Build, project: int
+    store: SharedStore, build: Build, project: int
 ) -> None:
     build.checkpoint(project, checkpoint("c1", part("a", 1, 2)))
     build.checkpoint(project, checkpoint("m1", part("a", 1, 2), is_merge=True))

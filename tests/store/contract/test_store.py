@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.store.contract.build import NOW, SHOP
-from tests.store.contract.conftest import BACKENDS
 from whyfor.model.errors import Disagreement
 from whyfor.store.journal import Journal, PlaceEntry
+from whyfor.store.open import open_store
 from whyfor.store.protocol import Store
 
 
@@ -67,9 +67,9 @@ def test_nothing_is_written_beside_a_journal_that_is_another(store: Store, tmp_p
     assert store.journal_end() == other.end()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_what_another_has_written_shows_in_the_version(backend: str, tmp_path: Path) -> None:
-    with closing(BACKENDS[backend](tmp_path)) as one, closing(BACKENDS[backend](tmp_path)) as two:
+def test_what_another_has_written_shows_in_the_version(tmp_path: Path) -> None:
+    path = tmp_path / "whyfor.db"
+    with closing(open_store(path)) as one, closing(open_store(path)) as two:
         before = one.version()
         with one.transaction():
             one.set_mark("x", 1)

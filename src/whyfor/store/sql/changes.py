@@ -21,7 +21,7 @@ from whyfor.store.sql.database import StoreDatabase, fetch
 KEPT = 5000
 _SPARE = 1000  # more than that before the oldest are dropped: not with every write
 _MARK = "changes"  # up to this number nothing is known any more
-_FLOOR = f"coalesce((SELECT value FROM marks WHERE name='{_MARK}'), 0)"
+_FLOOR = f"coalesce((SELECT max(value) FROM marks WHERE name='{_MARK}'), 0)"
 _LAST = f"max({_FLOOR}, coalesce((SELECT max(id) FROM changes), 0))"
 _decode = msgspec.json.Decoder(set[int]).decode
 
@@ -54,8 +54,8 @@ class ChangeLog:
 
     def of_sessions(self) -> dict[int, int]:
         """Return, by session, the number of the latest change to one of its events."""
-        sql = "SELECT event >> ?, max(id) FROM changes WHERE event IS NOT NULL GROUP BY 1"
-        return dict(fetch(self.db, sql, (SEQ_BITS,)))
+        sql = f"SELECT event >> {SEQ_BITS}, max(id) FROM changes WHERE event IS NOT NULL GROUP BY 1"
+        return dict(fetch(self.db, sql))
 
     # -- writing, in the caller's transaction ----------------------------------------------------
 

@@ -193,8 +193,9 @@ class SqlCheckpoints:
                 "FROM usage WHERE counts AND "
                 "(session_id=? OR session_id IN (SELECT c.id FROM sessions c JOIN sessions m ON "
                 "c.parent=m.session_id "
-                "AND c.agent=m.agent WHERE m.id=?)) AND (? IS NULL OR created_at >= ?) "
-                "AND (? IS NULL OR created_at < ?)",
+                "AND c.agent=m.agent WHERE m.id=?)) "
+                "AND (CAST(? AS BIGINT) IS NULL OR created_at >= ?) "
+                "AND (CAST(? AS BIGINT) IS NULL OR created_at < ?)",
                 (session, session, begun, begun, beyond, beyond),
             )
             for row in rows:

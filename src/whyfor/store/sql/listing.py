@@ -185,7 +185,7 @@ class SqlListing:
                    s.title, coalesce(s.copy_kind, 'first'), s.started_at, s.ended_at, m.turns
             FROM listed m JOIN sessions s ON s.id=m.session_id
             WHERE m.head IN (SELECT value FROM json_each(?))
-            ORDER BY s.id<>m.head, s.started_at, s.id
+            ORDER BY s.id<>m.head, s.started_at NULLS FIRST, s.id
             """,
             (heads,),
         )

@@ -56,7 +56,7 @@ _CURRENT = "NOT EXISTS (SELECT 1 FROM observations r WHERE r.replaces = o.key)"
 _TEXT = """(
     SELECT concat_ws(
       ' ', b ->> '$.title', b ->> '$.narrative', b ->> '$.facts')
-    FROM (SELECT CAST(o.body AS TEXT) AS b))"""
+    FROM (SELECT CAST(o.body AS TEXT) AS b) t)"""
 _SHORT = 8  # characters of a key that are shown at least
 _encode = msgspec.json.Encoder().encode
 _observation = msgspec.json.Decoder(Observation).decode
@@ -345,12 +345,17 @@ class SqlMemory:
         rows = fetch(
             self.db,
             """
-            SELECT c.family, c.command, sum(c.runs), sum(c.ok), sum(c.failed), max(c.last_ok)
-            FROM session_commands c
-            JOIN sessions s ON s.id = c.session_id
-            WHERE s.project_id IN (SELECT value FROM json_each(?))
-            GROUP BY c.family
-            ORDER BY sum(c.ok) DESC, sum(c.runs) DESC, c.family
+            SELECT family, max(latest), sum(runs), sum(ok), sum(failed), max(last_ok)
+            FROM (
+              SELECT c.family, c.runs, c.ok, c.failed, c.last_ok,
+                first_value(c.command) OVER (
+                  PARTITION BY c.family
+                  ORDER BY c.last_ok DESC NULLS LAST, c.session_id) AS latest
+              FROM session_commands c
+              JOIN sessions s ON s.id = c.session_id
+              WHERE s.project_id IN (SELECT value FROM json_each(?))) c
+            GROUP BY family
+            ORDER BY sum(ok) DESC, sum(runs) DESC, family
             """,
             (as_json(list(projects)),),
         )
@@ -436,7 +441,7 @@ class SqlMemory:
         rows = fetch(
             self.db,
             """
-            SELECT t.path, max(s.ended_at), count(DISTINCT s.id), max(t.action = 'write')
+            SELECT t.path, max(s.ended_at), count(DISTINCT s.id), sum(t.action = 'write') > 0
             FROM sessions s
             JOIN touches t ON t.session_id = s.id AND t.seq >= s.own_from
             WHERE s.project_id IN (SELECT value FROM json_each(?))

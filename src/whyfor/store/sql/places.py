@@ -74,15 +74,15 @@ class PlaceWriter:
         return Project(*max(found, key=lambda row: len(row[0]))[1:]) if found else None
 
     def _project(self, project: Project) -> int:
-        found = first_row(self.db, "SELECT id FROM projects WHERE identity=?", (project.identity,))
-        if found is not None:
-            return int(found[0])
-        names = _PROJECT.split(", ")
-        self.db.execute(
-            f"INSERT INTO projects({_PROJECT}) VALUES(?,?,?,?,?,?)",
-            [getattr(project, name) for name in names],
-        )
-        return self.db.last_insert_rowid()
+        sql = "SELECT id FROM projects WHERE identity=?"
+        found = first_row(self.db, sql, (project.identity,))
+        if found is None:
+            self.db.execute(
+                f"INSERT INTO projects({_PROJECT}) VALUES(?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+                [getattr(project, name) for name in _PROJECT.split(", ")],
+            )
+            [found] = fetch(self.db, sql, (project.identity,))
+        return int(found[0])
 
     def _join(self, identity: str, project_id: int) -> None:
         old = first_row(self.db, "SELECT id FROM projects WHERE identity=?", (identity,))

@@ -33,7 +33,7 @@ _SESSION = (
 _FROM = "FROM sessions s LEFT JOIN projects p ON p.id = s.project_id"
 # Whose sessions there are: a step through the index each, however many sessions they have.
 _AGENTS = (
-    "WITH agents(name) AS (SELECT min(agent) FROM sessions UNION ALL "
+    "WITH RECURSIVE agents(name) AS (SELECT min(agent) FROM sessions UNION ALL "
     "SELECT (SELECT min(agent) FROM sessions WHERE agent > name) FROM agents WHERE name IS NOT "
     "NULL)"
 )
@@ -63,7 +63,7 @@ class SqlSessions:
     def children(self, session_ids: list[str]) -> list[Session]:
         sql = (
             f"SELECT {_SESSION} {_FROM} WHERE s.parent IN (SELECT value FROM json_each(?)) ORDER "
-            "BY s.started_at, s.id"
+            "BY s.started_at NULLS FIRST, s.id"
         )
         return [self._session(row) for row in fetch(self.db, sql, (as_json(session_ids),))]
 
@@ -178,7 +178,7 @@ class SqlSessions:
                    own_from > last_seq
             FROM sessions INDEXED BY sessions_copies
             WHERE (original IS NOT NULL OR own_from > 1) AND original IS NOT NULL
-            ORDER BY started_at, id
+            ORDER BY started_at NULLS FIRST, id
             """,
         )
         return [

@@ -114,7 +114,7 @@ def total_usage(db: StoreDatabase, sessions: Iterable[int]) -> None:
                 db,
                 "SELECT model FROM usage WHERE session_id=? AND model IS NOT NULL GROUP BY "
                 "model "
-                "ORDER BY min(created_at), model",
+                "ORDER BY min(created_at) NULLS FIRST, model",
                 (session,),
             )
         ]

@@ -18,19 +18,15 @@ from whyfor.model.events import SEQ_BITS, EventPlace
 from whyfor.model.sessions import SessionName
 from whyfor.model.signals import Signal
 from whyfor.store.journal import ForgottenEntry, SegmentEntry
-from whyfor.store.sql.copies import mark_copies
-from whyfor.store.sql.listing_index import remove_listing, renew_listing
-from whyfor.store.sql.memory import SqlMemory
-from whyfor.store.sql.search_index import remove_documents
+from whyfor.store.sql.removal import SqlRemoval, last_event
 from whyfor.store.sqlite.connection import StoreConnection, fetch
 from whyfor.store.tombstones import SESSION, STORY, Tombstones, read_salt
 
 READERS_MS = 5_000  # how long to wait for a reader that is still open
 
 
-class SqliteForget:
-    def __init__(self, db: StoreConnection) -> None:
-        self.db = db
+class SqliteForget(SqlRemoval):
+    db: StoreConnection
 
     # -- tombstones ------------------------------------------------------------------------------
 
@@ -150,25 +146,12 @@ class SqliteForget:
         )
         return _names(rows)
 
-    def shared_usage(self, sessions: Iterable[int]) -> tuple[list[int], list[int]]:
-        rows = fetch(
-            self.db,
-            """
-            SELECT DISTINCT b.key, b.session_id
-            FROM usage a JOIN usage b ON b.key=a.key
-            WHERE a.session_id IN (SELECT value FROM json_each(?1))
-            AND b.session_id NOT IN (SELECT value FROM json_each(?1))
-            """,
-            (_json(sorted(sessions)),),
-        )
-        return sorted({row[0] for row in rows}), sorted({row[1] for row in rows})
-
     def event_places(self, session: int) -> dict[int, EventPlace]:
         base = session << SEQ_BITS
         rows = fetch(
             self.db,
             "SELECT key, id - ?, text FROM events WHERE id BETWEEN ? AND ?",
-            (base, base, _top(session)),
+            (base, base, last_event(session)),
         )
         return {key: EventPlace(seq, text) for key, seq, text in rows}
 
@@ -220,46 +203,6 @@ class SqliteForget:
         return found
 
     # -- rows to delete --------------------------------------------------------------------------
-
-    def delete_session(self, session: int) -> None:
-        self.empty_session(session)
-        for table in ("linked", "parts"):
-            self.db.execute(f"DELETE FROM {table} WHERE session_id=?", (session,))
-        copies = fetch(
-            self.db,
-            """
-            SELECT c.id
-            FROM sessions s JOIN sessions c ON c.copy_of=s.agent || ':' || s.session_id
-            WHERE s.id=?
-            """,
-            (session,),
-        )
-        self.db.execute("DELETE FROM sessions WHERE id=?", (session,))
-        marked = mark_copies(self.db, {copy: set() for (copy,) in copies})
-        remove_listing(self.db, session)
-        renew_listing(self.db, marked)
-
-    def empty_session(self, session: int) -> None:
-        span = (session << SEQ_BITS, _top(session))
-        remove_documents(self.db, *span)
-        for table in ("events", "long_texts"):
-            self.db.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", span)
-        SqlMemory(self.db).delete(session)
-        for table in ("usage", "touches", "acts"):
-            self.db.execute(f"DELETE FROM {table} WHERE session_id=?", (session,))
-        self.db.execute(
-            """
-            UPDATE sessions SET
-              branch=NULL, title=NULL, title_rank=-1, version=NULL, forked_from=NULL,
-              started_at=NULL, ended_at=NULL, last_seq=0, turn=0, prompts=0, messages=0,
-              tool_calls=0, unparsed=0, models='[]', input=NULL, cache_read=NULL,
-              cache_write=NULL, output=NULL, reasoning=NULL, subagent=NULL, copied_to=0,
-              restored_from=NULL, copy_of=NULL, copy_kind=NULL, own_from=1, original=NULL
-            WHERE id=?
-            """,
-            (session,),
-        )
-        renew_listing(self.db, [session])
 
     def clear_folder(self, session: int) -> None:
         self.db.execute("UPDATE sessions SET cwd=NULL, project_id=NULL WHERE id=?", (session,))
@@ -388,11 +331,6 @@ class SqliteForget:
             if time.monotonic() > deadline:
                 return False
             time.sleep(0.05)
-
-
-def _top(session: int) -> int:
-    """Return the highest id an event of a session can have."""
-    return (session << SEQ_BITS) + (1 << SEQ_BITS) - 1
 
 
 def _names(rows: Iterable[tuple[Any, ...]]) -> set[SessionName]:

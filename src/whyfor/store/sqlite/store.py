@@ -23,6 +23,7 @@ from whyfor.store.sqlite.schema import missing_tables
 
 if TYPE_CHECKING:
     from whyfor.store.sql.conversation import SqlConversation
+    from whyfor.store.sql.feed import SqlFeed
     from whyfor.store.sql.listing import SqlListing
     from whyfor.store.sql.memory import SqlMemory
     from whyfor.store.sql.projects import SqlProjects
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from whyfor.store.sql.stats import SqlStats
     from whyfor.store.sql.vectors import SqlVectors
     from whyfor.store.sqlite.capture import SqliteCapture
-    from whyfor.store.sqlite.feed import SqliteFeed
     from whyfor.store.sqlite.forget import SqliteForget
     from whyfor.store.sqlite.links import SqliteLinks
     from whyfor.store.sqlite.search import SqliteSearch
@@ -116,10 +116,10 @@ class SqliteStore:
         return SqlVectors(self.db)
 
     @cached_property
-    def feed(self) -> SqliteFeed:
-        from whyfor.store.sqlite.feed import SqliteFeed
+    def feed(self) -> SqlFeed:
+        from whyfor.store.sql.feed import SqlFeed
 
-        return SqliteFeed(self.db)
+        return SqlFeed(self.db)
 
     @cached_property
     def stats(self) -> SqlStats:
@@ -132,6 +132,10 @@ class SqliteStore:
         from whyfor.store.sqlite.forget import SqliteForget
 
         return SqliteForget(self.db)
+
+    @property
+    def removal(self) -> SqliteForget:
+        return self.forget
 
     def close(self) -> None:
         self.db.close(True)

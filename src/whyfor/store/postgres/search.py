@@ -1,0 +1,289 @@
+"""Full text search on PostgreSQL: candidates by the index, ranked as SQLite ranks.
+
+A function with rights of its own finds at most 2,000 candidates by the index; everything after it
+is asked as the person who asks, under row-level security. Of the candidates, PostgreSQL's own rank
+chooses those that BM25 is computed for, with the constants of SQLite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from whyfor.model.events import SEQ_BITS
+from whyfor.model.events import SEQ_MASK as _MASK
+from whyfor.model.query import (
+    FIELDS,
+    Atom,
+    CardMatch,
+    Filters,
+    Match,
+    PassageQuery,
+    Query,
+    TurnMatch,
+)
+from whyfor.store.postgres.connection import ScopedConnection
+from whyfor.store.postgres.dialect import bound, translated
+from whyfor.store.postgres.words import (
+    CARDS,
+    FIELD_LETTERS,
+    MANY,
+    PASSAGES,
+    WORDS,
+    RankedTerm,
+    WordTable,
+    atom_expression,
+    passage_expression,
+    passage_letters,
+    query_expression,
+    ranked_terms,
+    tokens,
+)
+from whyfor.store.sql.filters import doc_filter, session_filter
+from whyfor.store.sql.search import SqlSearch
+from whyfor.store.sql.search_index import PART_BITS
+
+CANDIDATES = 2_000
+_RANKED = 400  # of the candidates, those that BM25 is computed for
+_COMMON = 20_000  # a word in more texts than that is as common as one in so many
+_K1, _B = 1.2, 0.75  # SQLite's
+_RAREST = 1e-6  # the least that a word counts
+_VOCABULARY = 2_000  # texts whose words are looked at
+
+
+class _Table(NamedTuple):
+    """An index: its words, and which document or session a row `p` belongs to."""
+
+    name: str
+    words: WordTable
+    doc: str
+
+
+class _Asked(NamedTuple):
+    """What is asked of an index."""
+
+    expression: str  # a tsquery
+    atoms: list[Atom]  # that the rank is made of
+    letters: str  # of the columns they may stand in
+    where: list[str]  # on documents `d` of sessions `s`
+    values: list[Any]
+
+
+_WORDS = _Table("words", WORDS, "p.id")
+_PASSAGES = _Table(
+    "passages", PASSAGES, f"(SELECT max(id) FROM docs WHERE id <= p.id >> {PART_BITS})"
+)
+_CARDS = _Table("cards", CARDS, "p.id")
+
+_OF_DOCS = f"""
+    JOIN docs d ON d.id = {{doc}}
+    JOIN sessions s ON s.id = (d.id >> {SEQ_BITS})
+"""
+_OF_SESSIONS = "JOIN sessions s ON s.id = p.id"
+# The best of what may be found; one row for each, with what its words count.
+_BEST = f"""
+    WITH hits AS MATERIALIZED (SELECT id FROM found_{{table}}(CAST(? AS tsquery), ?)),
+    chosen AS MATERIALIZED (
+      SELECT p.id, p.v, p.len, {{columns}}
+      FROM hits JOIN {{table}} p ON p.id = hits.id
+      {{joins}}
+      WHERE {{where}}
+      ORDER BY ts_rank(p.v, CAST(? AS tsquery)) DESC, p.id
+      LIMIT ?),
+    terms AS (
+      SELECT * FROM unnest(
+        CAST(? AS integer[]), CAST(? AS integer[]), CAST(? AS text[]), CAST(? AS boolean[]),
+        CAST(? AS double precision[])) AS t(atom, word, lexeme, prefix, weight)),
+    counted AS (
+      SELECT c.id, t.atom, t.word, sum(t.weight * cardinality(u.positions)) AS f
+      FROM chosen c
+      CROSS JOIN LATERAL unnest(c.v) u
+      JOIN terms t ON t.lexeme = u.lexeme OR t.prefix AND starts_with(u.lexeme, t.lexeme)
+      GROUP BY 1, 2, 3),
+    atoms AS (
+      SELECT id, atom, CAST(min(f) AS double precision) AS f
+      FROM counted
+      GROUP BY 1, 2
+      HAVING count(*) = (CAST(? AS integer[]))[atom + 1])
+    SELECT {{answer}},
+      sum(coalesce((CAST(? AS double precision[]))[a.atom + 1] * a.f * ({_K1} + 1)
+          / nullif(a.f + {_K1} * (1 - {_B} + {_B} * c.len / CAST(? AS double precision)), 0), 0))
+        AS score
+    FROM chosen c LEFT JOIN atoms a ON a.id = c.id
+    GROUP BY c.id, {{answer}}
+    ORDER BY score DESC, c.id
+    LIMIT ?
+"""
+
+
+class PostgresSearch(SqlSearch):
+    db: ScopedConnection
+
+    def match(
+        self, query: Query, filters: Filters, limit: int, *, newest: bool = False
+    ) -> list[Match]:
+        return self._matches(_WORDS, _words_asked(query, filters), limit, newest=newest)
+
+    def passages(
+        self, wanted: PassageQuery, filters: Filters, limit: int, *, newest: bool = False
+    ) -> list[Match]:
+        return self._matches(_PASSAGES, _passages_asked(wanted, filters), limit, newest=newest)
+
+    def _matches(self, table: _Table, asked: _Asked, limit: int, *, newest: bool) -> list[Match]:
+        if not asked.expression:
+            return []
+        joins = _OF_DOCS.format(doc=table.doc)
+        if newest:
+            rows = self._newest(table, asked, joins, limit)
+        else:
+            columns = "d.id AS doc, d.last_seq, d.turn, d.created_at"
+            rows = self._ranked(table, asked, (columns, joins), limit)
+        return [
+            Match(ident >> SEQ_BITS, ident & _MASK, last, turn, created, float(score))
+            for ident, last, turn, created, score in rows
+        ]
+
+    def _newest(self, table: _Table, asked: _Asked, joins: str, limit: int) -> list[Any]:
+        return self._run(
+            f"""
+            SELECT d.id, d.last_seq, d.turn, d.created_at, 0
+            FROM found_{table.name}(CAST(? AS tsquery), {MANY}) p
+            {joins}
+            WHERE {" AND ".join(asked.where) or "TRUE"}
+            ORDER BY d.created_at DESC NULLS LAST, p.id
+            LIMIT ?
+            """,
+            [asked.expression, *asked.values, limit],
+        )
+
+    def _ranked(self, table: _Table, asked: _Asked, how: tuple[str, str], limit: int) -> list[Any]:
+        columns, joins = how
+        answer = ", ".join("c." + name.split()[-1].split(".")[-1] for name in columns.split(", "))
+        terms = list(ranked_terms(asked.atoms, asked.letters, table.words))
+        sizes = self._sizes(table)
+        most = MANY if asked.where or limit < 0 else CANDIDATES
+        ranked = max(_RANKED, limit) if limit >= 0 else MANY
+        sql = _BEST.format(
+            table=table.name,
+            columns=columns,
+            joins=joins,
+            answer=answer,
+            where=" AND ".join(asked.where) or "TRUE",
+        )
+        lengths = [len(tokens(atom.text, stemmed=table.words.stemmed)) for atom in asked.atoms]
+        values = [asked.expression, most, *asked.values, asked.expression, ranked]
+        values += [list(column) for column in _columns(terms)]
+        values += [lengths, self._rarities(table, asked, sizes[0]), sizes[1], limit]
+        return self._run(sql, values)
+
+    def _sizes(self, table: _Table) -> tuple[int, float]:
+        """Return how many texts an index has, and how many words they have on average."""
+        sql = "SELECT coalesce(sum(texts), 0), coalesce(sum(tokens), 0) FROM search_sizes "
+        [(texts, words)] = self.db.run(sql + "WHERE kind=%s", (table.name,))
+        return int(texts), max(float(words) / max(float(texts), 1.0), 1.0)
+
+    def _rarities(self, table: _Table, asked: _Asked, texts: int) -> list[float]:
+        """Return how much each atom counts, by how many texts have it."""
+        asking = [atom_expression(atom, asked.letters, table.words) for atom in asked.atoms]
+        if not asking:
+            return []
+        each = ", ".join([f"count_{table.name}(CAST(%s AS tsquery), {_COMMON})"] * len(asking))
+        [counts] = self.db.run(f"SELECT {each}", asking)
+        return [
+            max(_RAREST, math.log((texts - n + 0.5) / (n + 0.5)) if n < texts else _RAREST)
+            for n in counts
+        ]
+
+    def _run(self, sql: str, values: list[Any]) -> list[Any]:
+        statement = translated(sql)
+        return self.db.run(statement.sql, bound(statement, values)).fetchall()
+
+    def cards(
+        self, words: Iterable[str], filters: Filters, limit: int, *, every: bool = False
+    ) -> list[CardMatch]:
+        by_stem = {self.stem(word): word for word in words}
+        atoms = [Atom(word, quoted=True) for stem, word in by_stem.items() if stem]
+        if not atoms or filters.fields:
+            return []
+        where, values = session_filter(filters)
+        if filters.committed:
+            where.append("s.id IN (SELECT session_id FROM parts)")
+        letters = "".join(CARDS.letters.values())
+        parts = [atom_expression(atom, letters, CARDS) for atom in atoms]
+        expression = (" & " if every else " | ").join(parts)
+        asked = _Asked(expression, atoms, letters, where, values)
+        columns = "s.id AS session, s.started_at"
+        rows = self._ranked(_CARDS, asked, (columns, _OF_SESSIONS), limit)
+        return [CardMatch(session, float(score), at) for session, at, score in rows]
+
+    def stem(self, word: str) -> str:
+        return " ".join(tokens(word, stemmed=True))
+
+    def places(
+        self, query: Query, wanted: PassageQuery, filters: Filters, limit: int
+    ) -> list[TurnMatch]:
+        found = self._places(_WORDS, _words_asked(query, filters), limit)
+        return found + self._places(_PASSAGES, _passages_asked(wanted, filters), limit)
+
+    def _places(self, table: _Table, asked: _Asked, limit: int) -> list[TurnMatch]:
+        if not asked.expression:
+            return []
+        rows = self._run(
+            f"""
+            SELECT d.id, d.turn, d.created_at, s.agent, s.project_id
+            FROM found_{table.name}(CAST(? AS tsquery), {MANY}) p
+            {_OF_DOCS.format(doc=table.doc)}
+            WHERE {" AND ".join(asked.where) or "TRUE"}
+            LIMIT ?
+            """,
+            [asked.expression, *asked.values, limit],
+        )
+        return [TurnMatch(ident >> SEQ_BITS, *rest) for ident, *rest in rows]
+
+    def words_like(self, beginning: str, limit: int) -> list[str]:
+        rows = self.db.run(
+            "SELECT word FROM known_words(%s, %s, %s)", (beginning, limit, _VOCABULARY)
+        )
+        return [word for (word,) in rows]
+
+
+def _columns(terms: list[RankedTerm]) -> list[tuple[Any, ...]]:
+    return list(zip(*terms, strict=True)) if terms else [()] * len(RankedTerm._fields)
+
+
+def _words_asked(query: Query, filters: Filters) -> _Asked:
+    where, values = doc_filter(filters)
+    letters = "".join(FIELD_LETTERS[field] for field in filters.fields or FIELDS)
+    atoms = _plain_atoms(query.clauses)
+    return _Asked(query_expression(query, filters.fields), atoms, letters, where, values)
+
+
+def _passages_asked(wanted: PassageQuery, filters: Filters) -> _Asked:
+    where, values = doc_filter(filters)
+    _within(wanted.within, filters.fields, where, values)
+    letters = passage_letters(filters.fields)
+    expression = passage_expression(wanted, filters.fields)
+    return _Asked(expression, _plain_atoms(wanted.clauses), letters, where, values)
+
+
+def _plain_atoms(clauses: Iterable[tuple[Atom, ...]]) -> list[Atom]:
+    """Return the atoms of a query; words with hyphens count each."""
+    found: list[Atom] = []
+    for clause in clauses:
+        for atom in clause:
+            found += [Atom(word, quoted=True) for word in atom.words] if atom.apart else [atom]
+    return found
+
+
+def _within(query: Query, fields: tuple[str, ...], where: list[str], values: list[Any]) -> None:
+    """Add what the document `d` must have, and what it must not."""
+    has = f"(SELECT id FROM found_words(CAST(? AS tsquery), {MANY}))"
+    if query.clauses or query.files or query.tools:
+        where.append(f"d.id IN {has}")
+        values.append(query_expression(query, fields))
+    elif query.without:
+        letters = "".join(FIELD_LETTERS[field] for field in fields or FIELDS)
+        parts = [atom_expression(atom, letters, WORDS) for atom in query.without]
+        where.append(f"d.id NOT IN {has}")
+        values.append(" | ".join(part for part in parts if part))
