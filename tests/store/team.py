@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.postgres import PostgresCluster, running
+from tests.postgres import DEBIAN, PostgresCluster, running
 from whyfor.store.postgres.connection import StoreScope
 from whyfor.store.postgres.store import PostgresStore, open_postgres
 
@@ -95,5 +95,5 @@ def postgres_18() -> Iterator[Team]:
 
 
 @pytest.fixture(scope="session")
-def postgres_15() -> Iterator[Team]:
-    yield from _team(15)
+def postgres_debian() -> Iterator[Team]:
+    yield from _team(DEBIAN)

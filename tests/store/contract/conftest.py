@@ -9,22 +9,23 @@ from pathlib import Path
 import pytest
 
 from tests.store.contract.build import Build
-from tests.store.team import postgres_15, postgres_18
+from tests.store.team import postgres_18, postgres_debian
 from whyfor.store.open import open_store
 from whyfor.store.protocol import SharedStore, Store
 
-__all__ = ["postgres_15", "postgres_18"]
+__all__ = ["postgres_18", "postgres_debian"]
 
 # What only a machine has is not asked of a server.
 MACHINE = ("test_capture", "test_forget", "test_links", "test_signals", "test_store")
-BACKENDS = ("sqlite", "postgres_18", "postgres_15")
+SERVERS = ("postgres_18", "postgres_debian")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     name = metafunc.module.__name__.rpartition(".")[2]
     if "backend" in metafunc.fixturenames:
-        kinds = BACKENDS[:1] if name in MACHINE else BACKENDS
-        metafunc.parametrize("backend", kinds)
+        servers = [] if name in MACHINE else SERVERS
+        slow = [pytest.param(each, marks=pytest.mark.slow) for each in servers]
+        metafunc.parametrize("backend", ["sqlite", *slow])
 
 
 @pytest.fixture

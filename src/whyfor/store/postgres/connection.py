@@ -15,7 +15,7 @@ from psycopg.adapt import Loader
 from psycopg.types.numeric import Int8Dumper
 
 from whyfor.model.errors import Busy, StoreError, StoreFault
-from whyfor.store.postgres.dialect import bound, translated
+from whyfor.store.postgres.dialect import bind_values, translated
 from whyfor.store.postgres.words import TsIndex
 
 SCHEMA = "whyfor"
@@ -70,7 +70,7 @@ class ScopedConnection:
 
     def execute(self, sql: str, values: Any = (), /) -> psycopg.Cursor[Any]:
         statement = translated(sql)
-        return self.run(statement.sql, bound(statement, values))
+        return self.run(statement.sql, bind_values(statement, values))
 
     def run(self, sql: str, values: Any = ()) -> psycopg.Cursor[Any]:
         """Run a statement that is written for PostgreSQL."""
@@ -95,7 +95,7 @@ class ScopedConnection:
         try:
             self._begin()
             with self.driver.cursor() as cursor:
-                cursor.executemany(statement.sql, [bound(statement, row) for row in given])
+                cursor.executemany(statement.sql, [bind_values(statement, row) for row in given])
                 self._counted(cursor.rowcount)
         except psycopg.Error as error:
             self._failed()

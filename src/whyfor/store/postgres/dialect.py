@@ -74,7 +74,7 @@ def _any_of(found: re.Match[str]) -> str:
     return f"{'<> ALL' if found[1] else '= ANY'}({found[2]}{_MARK})"
 
 
-def bound(statement: Statement, values: Any) -> list[Any]:
+def bind_values(statement: Statement, values: Any) -> list[Any]:
     """Return the values in the order of the statement's parameters."""
     given = list(values)
     for at in statement.lists:

@@ -307,15 +307,15 @@ CREATE TRIGGER card_of_title AFTER UPDATE OF title ON sessions FOR EACH ROW
 CREATE TRIGGER card_of_link AFTER INSERT ON parts FOR EACH ROW EXECUTE FUNCTION renew_card();
 CREATE TRIGGER card_of_unlink AFTER DELETE ON parts FOR EACH ROW EXECUTE FUNCTION drop_card();
 CREATE FUNCTION count_added() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-  INSERT INTO search_sizes AS s (kind, texts, tokens)
-    SELECT TG_TABLE_NAME, count(*), sum(len) FROM changed HAVING count(*) > 0
+  INSERT INTO search_sizes AS s (kind, texts, tokens, team_project, person)
+    SELECT TG_TABLE_NAME, count(*), sum(len), team_project, person FROM changed GROUP BY team_project, person
     ON CONFLICT(team_project, person, kind)
     DO UPDATE SET texts = s.texts + excluded.texts, tokens = s.tokens + excluded.tokens;
   RETURN NULL; END $$;
 CREATE FUNCTION count_removed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   UPDATE search_sizes s SET texts = s.texts - c.texts, tokens = s.tokens - c.tokens
-    FROM (SELECT count(*) AS texts, coalesce(sum(len), 0) AS tokens FROM changed) c
-    WHERE s.kind = TG_TABLE_NAME AND c.texts > 0;
+    FROM (SELECT team_project, person, count(*) AS texts, sum(len) AS tokens FROM changed GROUP BY 1, 2) c
+    WHERE s.kind = TG_TABLE_NAME AND s.team_project = c.team_project AND s.person = c.person;
   RETURN NULL; END $$;
 """
 _COUNTED = """
@@ -355,14 +355,17 @@ GRANT SELECT ON {table} TO {finder};
 # a table whose policies it must check first. Which rows may be returned is decided inside.
 _FIND = """
 CREATE FUNCTION found_{table}(query tsquery, most bigint) RETURNS TABLE(id bigint)
-  LANGUAGE sql STABLE SECURITY DEFINER ROWS 500 SET search_path = whyfor, pg_temp AS $$
-  SELECT t.id FROM {table} t WHERE t.v @@ query AND ({visible}) LIMIT most
-$$;
+  LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 500 SET search_path = whyfor, pg_temp AS $$ BEGIN
+  RETURN QUERY EXECUTE 'SELECT t.id FROM whyfor.{table} t WHERE t.v @@ $1 AND ({mine}) LIMIT $5'
+    USING query, readable_projects(), current_person(), joined_projects(), most; END $$;
 CREATE FUNCTION count_{table}(query tsquery, most bigint) RETURNS bigint
-  LANGUAGE sql STABLE SECURITY DEFINER SET search_path = whyfor, pg_temp AS $$
-  SELECT count(*) FROM (SELECT 1 FROM {table} t WHERE t.v @@ query AND ({visible}) LIMIT most) c
-$$;
+  LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = whyfor, pg_temp AS $$ DECLARE found bigint; BEGIN
+  EXECUTE 'SELECT count(*) FROM (SELECT 1 FROM whyfor.{table} t WHERE t.v @@ $1 AND ({mine}) LIMIT $5) c'
+    INTO found USING query, readable_projects(), current_person(), joined_projects(), most;
+  RETURN found; END $$;
 """
+# Planned anew each time, with what is looked for: a plan for any word would not use the index.
+_MINE = "t.team_project = ANY($2) OR t.person = $3 AND t.team_project = ANY($4)"
 _VOCABULARY = """
 CREATE FUNCTION known_words(beginning text, most bigint, looked_at bigint) RETURNS TABLE(word text)
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = whyfor, pg_temp AS $$
@@ -404,9 +407,7 @@ def _first() -> str:
     parts += [_GUARD.format(table=table, visible=members, own=_OWN, **names) for table in SHARED]
     parts += [_LOCKED.format(table=table, **names) for table in ACCOUNTS]
     parts += [_FOUND.format(table=table, **names) for table in SEARCHED]
-    parts += [
-        _FIND.format(table=table, visible=_VISIBLE) for table in ("words", "passages", "cards")
-    ]
+    parts += [_FIND.format(table=table, mine=_MINE) for table in ("words", "passages", "cards")]
     parts += [f"GRANT SELECT ON event_texts, injections TO {APP};"]
     parts += [f"GRANT USAGE ON SEQUENCE {table}_id_seq TO {APP};" for table in _NUMBERED]
     parts += [_VOCABULARY, _definers()]

@@ -24,7 +24,7 @@ from whyfor.model.query import (
     TurnMatch,
 )
 from whyfor.store.postgres.connection import ScopedConnection
-from whyfor.store.postgres.dialect import bound, translated
+from whyfor.store.postgres.dialect import bind_values, translated
 from whyfor.store.postgres.words import (
     CARDS,
     FIELD_LETTERS,
@@ -34,8 +34,8 @@ from whyfor.store.postgres.words import (
     RankedTerm,
     WordTable,
     atom_expression,
-    passage_expression,
     passage_letters,
+    passage_query_expression,
     query_expression,
     ranked_terms,
     tokens,
@@ -197,7 +197,7 @@ class PostgresSearch(SqlSearch):
 
     def _run(self, sql: str, values: list[Any]) -> list[Any]:
         statement = translated(sql)
-        return self.db.run(statement.sql, bound(statement, values)).fetchall()
+        return self.db.run(statement.sql, bind_values(statement, values)).fetchall()
 
     def cards(
         self, words: Iterable[str], filters: Filters, limit: int, *, every: bool = False
@@ -263,7 +263,7 @@ def _passages_asked(wanted: PassageQuery, filters: Filters) -> _Asked:
     where, values = doc_filter(filters)
     _within(wanted.within, filters.fields, where, values)
     letters = passage_letters(filters.fields)
-    expression = passage_expression(wanted, filters.fields)
+    expression = passage_query_expression(wanted, filters.fields)
     return _Asked(expression, _plain_atoms(wanted.clauses), letters, where, values)
 
 

@@ -176,7 +176,7 @@ def query_expression(query: Query, fields: tuple[str, ...]) -> str:
     return text
 
 
-def passage_expression(wanted: PassageQuery, fields: tuple[str, ...]) -> str:
+def passage_query_expression(wanted: PassageQuery, fields: tuple[str, ...]) -> str:
     """What is looked for in passages as a tsquery; empty if they cannot have it."""
     letters = passage_letters(fields)
     parts = [any_expression(clause, letters, PASSAGES) for clause in wanted.clauses]

@@ -16,7 +16,7 @@ _LOCK = 7_718_905_311  # of everybody who migrates
 _TRIES = 5
 
 
-def migrate(url: str) -> int:
+def migrate_postgres(url: str) -> int:
     """Migrate the database to this version; return the version it had.
 
     A second process waits for the first. A statement that has to wait for somebody's transaction
@@ -40,7 +40,7 @@ def _migrate(driver: psycopg.Connection[Any]) -> int:
     driver.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(SCHEMA)))
     driver.execute(sql.SQL("SET LOCAL search_path = {}").format(sql.Identifier(SCHEMA)))
     driver.execute("CREATE TABLE IF NOT EXISTS schema_version(number integer NOT NULL)")
-    before = schema_version(driver)
+    before = applied_version(driver)
     if before > VERSION:
         raise NewerStore(
             f"the database is of version {before}, this program knows {VERSION}",
@@ -55,7 +55,7 @@ def _migrate(driver: psycopg.Connection[Any]) -> int:
     return before
 
 
-def schema_version(driver: psycopg.Connection[Any]) -> int:
+def applied_version(driver: psycopg.Connection[Any]) -> int:
     """Return the version of the schema in the search path; 0 if it is empty."""
     row = driver.execute("SELECT max(number) FROM schema_version").fetchone()
     return row[0] or 0 if row else 0
