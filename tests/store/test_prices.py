@@ -172,11 +172,11 @@ def test_without_the_table_every_price_is_unknown_and_it_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(price_table, "LISTED", tmp_path / "prices.json")
-    price_table._listed.cache_clear()
+    price_table.list_prices.cache_clear()
     try:
         found = load_prices(tmp_path)
         assert price_of(SONNET, found.find) == UNPRICED
         assert found.problem is not None and "missing" in found.problem
     finally:
         monkeypatch.undo()
-        price_table._listed.cache_clear()
+        price_table.list_prices.cache_clear()

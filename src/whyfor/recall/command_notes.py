@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from whyfor.model.memory import Observation, ProjectCommand, Quote, cut_title
 from whyfor.model.text import plural
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 _MOST = 50  # commands of a project, those that passed most often
 
 
-def note_changed_commands(store: Store) -> None:
+def note_changed_commands(store: SharedStore) -> None:
     """Make the notes on commands anew where sessions ran some, or are gone; in the caller's
     transaction."""
     changed = store.memory.changed_commands()

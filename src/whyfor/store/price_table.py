@@ -46,14 +46,15 @@ def load_prices(home: Path) -> PriceTable:
             return _with_problem(f"{OWN_PRICES} is larger than {_SIZE_MAX:,} bytes")
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return _listed()
+        return list_prices()
     except (OSError, ValueError) as error:
         return _with_problem(f"{OWN_PRICES} cannot be read: {error}")
     return _with_own(text)
 
 
 @lru_cache(maxsize=1)
-def _listed() -> PriceTable:
+def list_prices() -> PriceTable:
+    """Return the prices that come with Whyfor; an empty table says why there are none."""
     try:
         data = LISTED.read_bytes()
     except FileNotFoundError:
@@ -70,7 +71,7 @@ def _with_own(text: str) -> PriceTable:
         models = tuple(_own_model(one) for one in given.model)
     except (ValueError, msgspec.ValidationError) as error:
         return _with_problem(f"{OWN_PRICES} is not understood: {error}")
-    table = _listed()
+    table = list_prices()
     return msgspec.structs.replace(
         table,
         vendors=(Vendor(_OWN, models), *table.vendors),
@@ -80,7 +81,7 @@ def _with_own(text: str) -> PriceTable:
 
 
 def _with_problem(problem: str) -> PriceTable:
-    return msgspec.structs.replace(_listed(), problem=f"Own prices are not used: {problem}")
+    return msgspec.structs.replace(list_prices(), problem=f"Own prices are not used: {problem}")
 
 
 def _own_model(given: OwnPrice) -> ModelPrices:

@@ -195,7 +195,9 @@ def test_what_was_said_about_a_command_stays_when_its_note_is_made_again(
     assert (kept.observation.key, kept.observation.pinned) == ("c1", True)
 
 
-def test_files_are_those_that_a_projects_sessions_used_last(store: SharedStore, build: Build) -> None:
+def test_files_are_those_that_a_projects_sessions_used_last(
+    store: SharedStore, build: Build
+) -> None:
     shop = build.project(SHOP)
     for name, at in (("a", NOW), ("b", NOW + 5_000)):
         read = build.event("tool.call", name="Read", at=at)

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.store.contract.build import Build, annotation, checkpoint, part
+from tests.store.contract.build import SHOP, Build, annotation, checkpoint, part
 from tests.store.team import Team, TeamProject, postgres_18
 from whyfor.model.checkpoints import Note
 from whyfor.model.events import Touch, Usage
@@ -32,7 +32,7 @@ def fill(project: TeamProject, word: str, person: int | None = None) -> None:
 
 def _fill(store: PostgresStore, word: str) -> None:
     build = Build(store)
-    number = build.project()
+    number = build.project(SHOP, f"/shop/{word}")
     call = build.event("tool.call", word, name=word, data={"input": {"command": word}})
     session = build.session(
         word,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -10,11 +12,13 @@ import pytest
 from tests.postgres import PostgresCluster
 from tests.store.team import Team
 from whyfor.model.errors import Busy, NewerStore, StoreError
+from whyfor.store.open import open_store
 from whyfor.store.postgres import migrations as module
 from whyfor.store.postgres.connection import StoreScope
 from whyfor.store.postgres.migrations import migrate_postgres
-from whyfor.store.postgres.schema import MIGRATIONS, VERSION
+from whyfor.store.postgres.schema import CONTENT, MIGRATIONS, SHARED, VERSION
 from whyfor.store.postgres.store import open_postgres
+from whyfor.store.sqlite.connection import fetch
 
 pytestmark = pytest.mark.slow
 
@@ -73,3 +77,20 @@ def test_a_migration_gives_up_behind_a_transaction_and_leaves_nothing(
 def test_a_server_that_is_not_there_is_named(cluster: PostgresCluster) -> None:
     with pytest.raises(StoreError, match="cannot be reached"):
         open_postgres(f"postgresql://app@/nowhere?host={cluster.folder}", StoreScope(1))
+
+
+def test_both_databases_have_the_same_columns(postgres_18: Team, tmp_path: Path) -> None:
+    """A column that SQLite gets, PostgreSQL gets by a migration of its own."""
+    with closing(open_store(tmp_path / "whyfor.db")) as store:
+        sql = "SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c"
+        theirs = {
+            (table, column) for table, column in fetch(store.db, f"{sql} WHERE m.type='table'")
+        }
+    found = postgres_18.admin.execute(
+        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema='whyfor'"
+    )
+    ours = {(table, column) for table, column in found}
+    shared = {*CONTENT, *SHARED} - {"words", "passages", "cards", "search_sizes"}
+    assert {each for each in theirs if each[0] in shared} == {
+        each for each in ours if each[0] in shared and each[1] not in ("team_project", "person")
+    }

@@ -15,8 +15,10 @@ from psycopg.adapt import Loader
 from psycopg.types.numeric import Int8Dumper
 
 from whyfor.model.errors import Busy, StoreError, StoreFault
+from whyfor.model.prices import PriceTable
 from whyfor.store.postgres.dialect import bind_values, translated
 from whyfor.store.postgres.words import TsIndex
+from whyfor.store.price_table import list_prices
 
 SCHEMA = "whyfor"
 LOCK_MS = 2_000
@@ -67,6 +69,10 @@ class ScopedConnection:
     @cached_property
     def index(self) -> TsIndex:
         return TsIndex(self)
+
+    @property
+    def prices(self) -> PriceTable:
+        return list_prices()
 
     def execute(self, sql: str, values: Any = (), /) -> psycopg.Cursor[Any]:
         statement = translated(sql)

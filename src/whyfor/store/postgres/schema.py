@@ -13,7 +13,7 @@ import re
 _PLAIN = "events usage touches docs words passages cards listed long_texts segments unparsed "
 _PLAIN += "unknown_types hiding sources sessions places aliases signals commits checkpoints parts "
 _PLAIN += "overrides notes leaf_titles marks changes memories observations observation_files "
-_PLAIN += "session_commands note_statements linked tips acts search_sizes"
+_PLAIN += "session_commands note_statements changed_commands linked tips acts search_sizes"
 CONTENT = tuple(_PLAIN.split())  # of one person each
 SHARED = ("projects",)  # of all who are members
 ACCOUNTS = ("organisations", "people", "memberships", "team_projects", "project_members")
@@ -125,7 +125,8 @@ CREATE TABLE sessions(
   tool_calls bigint NOT NULL DEFAULT 0, unparsed bigint NOT NULL DEFAULT 0, models text NOT NULL DEFAULT '[]',
   input bigint, cache_read bigint, cache_write bigint, output bigint, reasoning bigint,
   copied_to bigint NOT NULL DEFAULT 0, restored_from text, copy_of text, copy_kind text,
-  own_from bigint NOT NULL DEFAULT 1, original text, OWNED, UNIQUE(team_project, person, agent, session_id));
+  own_from bigint NOT NULL DEFAULT 1, original text, cost bigint, unpriced bigint NOT NULL DEFAULT 0, OWNED,
+  UNIQUE(team_project, person, agent, session_id));
 CREATE INDEX sessions_by_name ON sessions(agent, session_id);
 CREATE INDEX sessions_by_time ON sessions(team_project, started_at);
 CREATE INDEX sessions_by_parent ON sessions(parent) WHERE parent IS NOT NULL;
@@ -151,7 +152,9 @@ CREATE TABLE long_texts(
   size bigint NOT NULL, lines bigint NOT NULL, OWNED);
 CREATE TABLE usage(
   session_id bigint NOT NULL, key bigint NOT NULL, turn bigint NOT NULL, created_at bigint, model text, input bigint,
-  cache_read bigint, cache_write bigint, output bigint, reasoning bigint, counts boolean NOT NULL DEFAULT true, OWNED,
+  cache_read bigint, cache_write bigint, output bigint, reasoning bigint, counts boolean NOT NULL DEFAULT true,
+  cache_hour bigint, billed bigint, lump bigint NOT NULL DEFAULT 0, terms text, reported bigint, cost bigint,
+  saved bigint, partial bigint NOT NULL DEFAULT 1, priced bigint NOT NULL DEFAULT 0, OWNED,
   PRIMARY KEY(session_id, key));
 CREATE INDEX usage_by_key ON usage(key);
 CREATE TABLE touches(
@@ -162,7 +165,8 @@ CREATE TABLE leaf_titles(key bigint NOT NULL, title text NOT NULL, OWNED, PRIMAR
 CREATE TABLE listed(
   session_id bigint PRIMARY KEY, head bigint NOT NULL, turns bigint NOT NULL, worked bigint NOT NULL, asked bigint,
   failed bigint, files bigint NOT NULL, shown bigint NOT NULL, last_at bigint NOT NULL DEFAULT 0,
-  began_at bigint NOT NULL DEFAULT 0, worked_all bigint NOT NULL DEFAULT 0, tokens bigint NOT NULL DEFAULT -1, OWNED);
+  began_at bigint NOT NULL DEFAULT 0, worked_all bigint NOT NULL DEFAULT 0, tokens bigint NOT NULL DEFAULT -1,
+  cost bigint NOT NULL DEFAULT -1, unpriced bigint NOT NULL DEFAULT 0, OWNED);
 CREATE INDEX listed_by_head ON listed(head);
 CREATE INDEX listed_by_last ON listed(team_project, last_at, session_id) WHERE head=session_id;
 
@@ -222,7 +226,8 @@ CREATE TABLE observation_files(
   path text NOT NULL, key text NOT NULL, OWNED, PRIMARY KEY(team_project, person, path, key));
 CREATE TABLE session_commands(
   session_id bigint NOT NULL, family text NOT NULL, command text NOT NULL, runs bigint NOT NULL, ok bigint NOT NULL,
-  failed bigint NOT NULL, last_ok bigint, OWNED, PRIMARY KEY(session_id, family));
+  failed bigint NOT NULL, last_ok bigint, ok_seq bigint NOT NULL DEFAULT 0, OWNED, PRIMARY KEY(session_id, family));
+CREATE TABLE changed_commands(project_id bigint NOT NULL, OWNED, PRIMARY KEY(team_project, person, project_id));
 CREATE TABLE note_statements(
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text NOT NULL, at bigint NOT NULL, action text NOT NULL,
   agent text NOT NULL, session_id text NOT NULL, body text NOT NULL, OWNED,
@@ -243,6 +248,8 @@ CREATE TABLE search_sizes(
 # What the facets' SQL asks that PostgreSQL calls otherwise, or has not.
 _FUNCTIONS = """
 CREATE FUNCTION max(bigint, bigint) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+  AS $$ SELECT greatest($1, $2) $$;
+CREATE FUNCTION max(text, text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
   AS $$ SELECT greatest($1, $2) $$;
 CREATE FUNCTION substr(text, bigint, bigint) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
   AS $$ SELECT substr($1, $2::integer, $3::integer) $$;
@@ -306,6 +313,19 @@ CREATE TRIGGER card_of_title AFTER UPDATE OF title ON sessions FOR EACH ROW
   WHEN (OLD.title IS DISTINCT FROM NEW.title) EXECUTE FUNCTION renew_card();
 CREATE TRIGGER card_of_link AFTER INSERT ON parts FOR EACH ROW EXECUTE FUNCTION renew_card();
 CREATE TRIGGER card_of_unlink AFTER DELETE ON parts FOR EACH ROW EXECUTE FUNCTION drop_card();
+CREATE FUNCTION note_commands() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO changed_commands SELECT project_id FROM sessions
+    WHERE id=(CASE TG_OP WHEN 'DELETE' THEN OLD.session_id ELSE NEW.session_id END) AND project_id IS NOT NULL
+    ON CONFLICT DO NOTHING;
+  RETURN NULL; END $$;
+CREATE FUNCTION move_commands() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO changed_commands SELECT p FROM (VALUES (OLD.project_id), (NEW.project_id)) AS both_of(p)
+    WHERE p IS NOT NULL AND EXISTS(SELECT 1 FROM session_commands WHERE session_id=NEW.id)
+    ON CONFLICT DO NOTHING;
+  RETURN NULL; END $$;
+CREATE TRIGGER commands_counted AFTER INSERT OR DELETE ON session_commands FOR EACH ROW EXECUTE FUNCTION note_commands();
+CREATE TRIGGER commands_moved AFTER UPDATE OF project_id ON sessions FOR EACH ROW
+  WHEN (OLD.project_id IS DISTINCT FROM NEW.project_id) EXECUTE FUNCTION move_commands();
 CREATE FUNCTION count_added() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   INSERT INTO search_sizes AS s (kind, texts, tokens, team_project, person)
     SELECT TG_TABLE_NAME, count(*), sum(len), team_project, person FROM changed GROUP BY team_project, person
