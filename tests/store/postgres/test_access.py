@@ -105,6 +105,7 @@ def test_what_is_kept_has_the_word_in_every_table(projects: TwoProjects) -> None
         empty = [table for table in GUARDED if not rows(store, f"SELECT 1 FROM {table} LIMIT 1")]
     assert set(empty) <= {
         *("aliases", "commits", "hiding", "leaf_titles", "linked", "long_texts", "tips", "acts"),
+        *("vectors", "vector_bits"),
         *("note_statements", "observation_files", "observations", "unknown_types", "unparsed"),
     }
 

@@ -23,6 +23,7 @@ _CONFLICT = re.compile(r"ON CONFLICT\(")
 _INDEXED = re.compile(r"\s+INDEXED BY \w+")
 _CROSS = re.compile(r"CROSS JOIN (\w+ \w+) ON\b")
 _DESCENDING = re.compile(r"\bDESC\b(?! NULLS)")  # what is unknown comes last
+_TEXT = re.compile(r"CAST\(([\w.]+) AS TEXT\)")  # of bytes
 _CHAR = re.compile(r"\bchar\((\d+)\)")
 _LIMIT = re.compile(r"\bLIMIT (\?\d*)")
 _LIST = re.compile(r"(NOT )?\bIN\s*\(\s*SELECT\s+value\s+FROM\s+json_each\((\?\d*)\)\s*\)")
@@ -45,6 +46,7 @@ def translated(sql: str) -> Statement:
     sql = _CROSS.sub(r"JOIN \1 ON", sql)
     sql = _CHAR.sub(r"chr(\1)", sql)
     sql = sql.replace(" LIKE ", " ILIKE ")
+    sql = _TEXT.sub(r"convert_from(\1, 'UTF8')", sql)
     sql = _DESCENDING.sub("DESC NULLS LAST", sql)
     sql = _LIMIT.sub(r"LIMIT nullif(\1, -1)", sql)
     into = _INTO.search(sql)
@@ -83,10 +85,7 @@ def bind_values(statement: Statement, values: Any) -> list[Any]:
 
 
 def without_nul(value: Any) -> Any:
-    """PostgreSQL has no NUL in a text, nor in a string of JSON: show it instead. What the facets
-    write as bytes is JSON."""
-    if isinstance(value, bytes):
-        value = value.decode()
+    """PostgreSQL has no NUL in a text, nor in a string of JSON: show it instead."""
     if not isinstance(value, str):
         return value
     if "\x00" in value:

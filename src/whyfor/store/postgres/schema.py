@@ -13,7 +13,7 @@ import re
 _PLAIN = "events usage touches docs words passages cards listed long_texts segments unparsed "
 _PLAIN += "unknown_types hiding sources sessions places aliases signals commits checkpoints parts "
 _PLAIN += "overrides notes leaf_titles marks changes memories observations observation_files "
-_PLAIN += "session_commands note_statements changed_commands linked tips acts search_sizes"
+_PLAIN += "session_commands note_statements changed_commands linked tips acts vectors vector_bits search_sizes"
 CONTENT = tuple(_PLAIN.split())  # of one person each
 SHARED = ("projects",)  # of all who are members
 ACCOUNTS = ("organisations", "people", "memberships", "team_projects", "project_members")
@@ -175,7 +175,7 @@ CREATE TABLE signals(
   cwd text, session_agent text, session_id text, how text, repository text, sha text,
   data text NOT NULL DEFAULT '{}', OWNED);
 CREATE INDEX signals_by_session ON signals(session_agent, session_id, at) WHERE session_id IS NOT NULL;
-CREATE TABLE acts(session_id bigint PRIMARY KEY, last_seq bigint NOT NULL, body text NOT NULL, OWNED);
+CREATE TABLE acts(session_id bigint PRIMARY KEY, last_seq bigint NOT NULL, body bytea NOT NULL, OWNED);
 CREATE TABLE linked(
   project_id bigint NOT NULL, session_id bigint NOT NULL, last_seq bigint NOT NULL, OWNED,
   PRIMARY KEY(project_id, session_id));
@@ -212,10 +212,10 @@ CREATE TABLE changes(
 
 CREATE TABLE memories(
   session_id bigint PRIMARY KEY, first_seq bigint NOT NULL, last_seq bigint NOT NULL, version bigint NOT NULL,
-  summary text NOT NULL, OWNED);
+  summary bytea NOT NULL, OWNED);
 CREATE TABLE observations(
   key text NOT NULL, session_id bigint NOT NULL, type text NOT NULL, state text NOT NULL, at bigint,
-  body text NOT NULL, project_id bigint, branch text, agent text NOT NULL DEFAULT '',
+  body bytea NOT NULL, project_id bigint, branch text, agent text NOT NULL DEFAULT '',
   session_name text NOT NULL DEFAULT '', pinned boolean NOT NULL DEFAULT false, replaces text, OWNED,
   PRIMARY KEY(team_project, person, key));
 CREATE INDEX observations_by_key ON observations(key);
@@ -230,8 +230,13 @@ CREATE TABLE session_commands(
 CREATE TABLE changed_commands(project_id bigint NOT NULL, OWNED, PRIMARY KEY(team_project, person, project_id));
 CREATE TABLE note_statements(
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text NOT NULL, at bigint NOT NULL, action text NOT NULL,
-  agent text NOT NULL, session_id text NOT NULL, body text NOT NULL, OWNED,
+  agent text NOT NULL, session_id text NOT NULL, body bytea NOT NULL, OWNED,
   UNIQUE(team_project, person, key, at, action));
+
+CREATE TABLE vectors(
+  session_id bigint PRIMARY KEY, model text NOT NULL, stale bigint NOT NULL, turns bigint NOT NULL,
+  marks bytea NOT NULL, codes bytea NOT NULL, OWNED);
+CREATE TABLE vector_bits(session_id bigint PRIMARY KEY, model text NOT NULL, bits bytea NOT NULL, OWNED);
 
 CREATE TABLE docs(
   id bigint PRIMARY KEY, last_seq bigint NOT NULL, turn bigint NOT NULL, created_at bigint, OWNED);

@@ -220,6 +220,16 @@ class PostgresSearch(SqlSearch):
     def stem(self, word: str) -> str:
         return " ".join(tokens(word, stemmed=True))
 
+    def rarity(self, words: Iterable[str]) -> dict[str, float]:
+        texts, _ = self._sizes(_PASSAGES)
+        letters = "".join(PASSAGES.letters.values())
+        found: dict[str, float] = {}
+        for word in words:
+            asked = (atom_expression(Atom(word, quoted=True), letters, PASSAGES), texts + 1)
+            [(seen,)] = self.db.run("SELECT count_passages(%s::tsquery, %s)", asked)
+            found[word] = math.log(1 + (texts - seen + 0.5) / (seen + 0.5))
+        return found
+
     def places(
         self, query: Query, wanted: PassageQuery, filters: Filters, limit: int
     ) -> list[TurnMatch]:

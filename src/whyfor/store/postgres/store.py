@@ -25,6 +25,7 @@ from whyfor.store.sql.records import SqlRecords
 from whyfor.store.sql.removal import SqlRemoval
 from whyfor.store.sql.sessions import SqlSessions
 from whyfor.store.sql.stats import SqlStats
+from whyfor.store.sql.vectors import SqlVectors
 
 
 class PostgresStore:
@@ -70,6 +71,10 @@ class PostgresStore:
     @cached_property
     def stats(self) -> SqlStats:
         return SqlStats(self.db)
+
+    @cached_property
+    def vectors(self) -> SqlVectors:
+        return SqlVectors(self.db)
 
     @cached_property
     def removal(self) -> SqlRemoval:
