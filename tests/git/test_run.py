@@ -30,7 +30,7 @@ STARTERS = {
 PLUMBING = set(
     "rev-parse rev-list cat-file diff-tree diff-index ls-files ls-tree check-attr check-ignore "
     "config for-each-ref merge-base "
-    "symbolic-ref worktree".split()
+    "symbolic-ref worktree blame".split()  # blame only of commits, and without textconv
 )
 _STARTS = {"subprocess", "pty", "asyncio.subprocess", "multiprocessing"}
 _CALLS = {

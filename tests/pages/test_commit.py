@@ -185,7 +185,7 @@ def test_evidence_is_told_in_words(store: Site, shop: Shop, page: Page) -> None:
     )
     expect(page.locator(".evt .quiet")).to_contain_text("turns 1–2, 3 messages, 3 new")
     expect(page.locator(".who-bar")).to_have_attribute(
-        "aria-label", "Of 16 added lines: 13 by Claude Code, 3 a person"
+        "aria-label", "Of 16 added lines: 13 by Claude Code, 3 a person (inferred)"
     )
     expect(page.locator(".siblings li")).to_have_count(2)
 

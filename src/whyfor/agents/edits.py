@@ -26,6 +26,8 @@ class AskedEdit(msgspec.Struct, frozen=True):
     old: str
     new: str
     whole: str | None
+    every: bool = False  # everywhere the old text stands
+    line: int | None = None  # the new text comes after this line
 
 
 class AskedChange(msgspec.Struct):
@@ -76,8 +78,13 @@ def asked_edits(given: dict[str, Any]) -> list[AskedEdit]:
 def _asked(piece: dict[str, Any]) -> AskedEdit:
     names = argument_names()
     wholes = (piece[name] for name in names.whole if isinstance(piece.get(name), str))
+    lines = (piece.get(name) for name in names.line)
     return AskedEdit(
-        first_text(piece, *names.old), first_text(piece, *names.new), next(wholes, None)
+        first_text(piece, *names.old),
+        first_text(piece, *names.new),
+        next(wholes, None),
+        every=any(piece.get(name) is True for name in names.every),
+        line=next((line for line in lines if isinstance(line, int)), None),
     )
 
 

@@ -23,6 +23,9 @@ COMMANDS = {
     "sessions": "List sessions, newest first.",
     "show": "Show one session, or the story of one commit.",
     "log": "List commits and their stories, newest first.",
+    "blame": "Show which turn wrote each line of a file.",
+    "why": "Show why a line is there: the turn that wrote it, and what was asked.",
+    "lines": "Count whose the lines are that a commit or a branch adds.",
     "status": "Show the last commit's story, active sessions and uncommitted work.",
     "diff": "Show what was said between two commits.",
     "export": "Print the story of a branch, a commit or a session, to share it.",
@@ -51,7 +54,19 @@ COMMANDS = {
     "man": "Print the manual page.",
 }
 # Those whose output may be longer than the terminal.
-PAGED = {"diff", "log", "memory", "projects", "search", "sessions", "show", "stats"}
+PAGED = {
+    "blame",
+    "diff",
+    "lines",
+    "why",
+    "log",
+    "memory",
+    "projects",
+    "search",
+    "sessions",
+    "show",
+    "stats",
+}
 
 
 class LazyGroup(click.Group):
@@ -76,7 +91,7 @@ class LazyGroup(click.Group):
             meant = closest(word, COMMANDS) if word.isalpha() else None
             if meant and not _is_reference(word):
                 raise UnknownCommand(word, meant, ctx)
-            args = ["show", *args]
+            args = ["why" if _names_line(word) else "show", *args]
         options.pager = options.pager_wanted and args[0] in PAGED
         debug(f"whyfor {__version__}: {args[0]}")
         return super().resolve_command(ctx, args)
@@ -101,6 +116,18 @@ class UnknownCommand(click.UsageError):
     def __init__(self, word: str, meant: str, ctx: click.Context) -> None:
         super().__init__(f"No such command {word!r}.", ctx)
         self.hint = f"Did you mean {meant}? A commit or a session: whyfor show {word}"
+
+
+def _names_line(word: str) -> bool:
+    """Return whether a word is FILE:LINE or FILE:A-B, and not a session (agent:id)."""
+    import re
+
+    match = re.fullmatch(r"(.+):\d+(?:-\d+)?", word)
+    if match is None:
+        return False
+    from whyfor.service.agents import is_agent
+
+    return not is_agent(match[1])
 
 
 def _is_reference(word: str) -> bool:
@@ -144,6 +171,7 @@ def root(ctx: click.Context) -> None:
       whyfor init                       in a repository: install hooks, read the history
       whyfor log                        commits and their stories
       whyfor HEAD                       why a commit exists; short for: whyfor show HEAD
+      whyfor src/app.py:42              why a line is there; short for: whyfor why src/app.py:42
       whyfor restore HEAD               resume its conversation in the agent
       whyfor search "retry with backoff"
 

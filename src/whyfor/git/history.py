@@ -287,7 +287,7 @@ def _listed(raw: bytes) -> FileChange:
     """Parse a raw line: `:100644 100644 <sha> <sha> R087<tab>old<tab>new`."""
     about, *names = raw.rstrip(b"\n").split(b"\t")
     status = about.rsplit(b" ", 1)[1][:1].decode()
-    paths = [_unquoted(name) for name in names]
+    paths = [unquote_name(name) for name in names]
     return FileChange(
         paths[-1], paths[0] if len(paths) > 1 else None, status, blob=about.split(b" ")[3].decode()
     )
@@ -299,7 +299,7 @@ def _hunk(header: bytes) -> int:
     return sum(int(count) if count else 1 for count in counts)
 
 
-def _unquoted(name: bytes) -> str:
+def unquote_name(name: bytes) -> str:
     """Decode a file name; git quotes names with unusual characters like C strings."""
     if name.startswith(b'"'):
         name = _ESCAPE.sub(

@@ -31,3 +31,8 @@ def folder_variables() -> list[str]:
     """Environment variables that say where agents keep their files."""
     found = (agent.facts.folder_variables for agent in AGENTS.values())
     return [variable for variables in found for variable in variables]
+
+
+def is_agent(name: str) -> bool:
+    """Return whether a word is the name of an agent."""
+    return name in AGENTS

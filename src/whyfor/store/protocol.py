@@ -38,6 +38,7 @@ from whyfor.model.events import (
 )
 from whyfor.model.findings import Bucket
 from whyfor.model.gaps import Gap
+from whyfor.model.lines import CommitLines
 from whyfor.model.listing import (
     FolderCount,
     ListedSession,
@@ -741,6 +742,26 @@ class LinkStore(Protocol):
         """Save how far linking has examined each session: number, last event."""
 
 
+class LineStore(Protocol):
+    """Who wrote the lines of commits: computed once, deleted when what it rests on changes."""
+
+    def of_commits(self, shas: Iterable[str]) -> dict[str, CommitLines]:
+        """Return what is known of commits, with all their files; unknown ones are left out."""
+
+    def of_files(self, places: Iterable[tuple[str, str]]) -> dict[str, CommitLines]:
+        """Return what is known of commits, with the files asked for (commit and path) only."""
+
+    def size(self) -> int:
+        """Return how many bytes it takes."""
+
+    def save(self, found: Iterable[CommitLines]) -> None:
+        """Save what was computed, replacing what was known of these commits, in the caller's
+        transaction."""
+
+    def clear(self) -> None:
+        """Delete all of it, in the caller's transaction."""
+
+
 class SignalStore(Protocol):
     """Signals: what hooks reported."""
 
@@ -1206,6 +1227,9 @@ class Store(SharedStore, Protocol):
 
     @property
     def links(self) -> LinkStore: ...
+
+    @property
+    def lines(self) -> LineStore: ...
 
     @property
     def signals(self) -> SignalStore: ...

@@ -79,6 +79,7 @@ FACTS = AgentFacts(
         command=("command",),
         old=("old_string",),
         new=("new_string", "new_source"),
+        every=("replace_all",),
         whole=("content",),
         edits=("edits",),
     ),

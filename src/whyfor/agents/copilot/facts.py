@@ -72,6 +72,7 @@ FACTS = AgentFacts(
         command=("command",),
         old=("old_str",),
         new=("new_str",),
+        line=("insert_line",),
         whole=("file_text",),
     ),
     folder_variables=("COPILOT_HOME",),

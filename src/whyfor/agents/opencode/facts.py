@@ -51,6 +51,7 @@ FACTS = AgentFacts(
         folder=("workdir",),
         old=("oldString",),
         new=("newString",),
+        every=("replaceAll",),
         whole=("content",),
         edits=("edits",),
         patch=("patchText",),

@@ -18,8 +18,14 @@ from whyfor.model.memory import StoredObservation
 from whyfor.model.stories import MERGE, undo_command
 from whyfor.server.page import Kept, Live, render_page
 from whyfor.server.pages.diffs import painted
-from whyfor.service.commit import CommitPage, FileView, HunkView, commit_page, diff_rows
-from whyfor.service.commit.authorship import AuthorLabel
+from whyfor.service.commit import (
+    AuthorLabel,
+    CommitPage,
+    FileView,
+    HunkView,
+    commit_page,
+    diff_rows,
+)
 from whyfor.service.memory_page import notes_about_files
 
 STEPS = ("Problem", "Solution", "Effect")
@@ -119,10 +125,8 @@ def bar(found: CommitPage) -> Iterator[tuple[str, int, float, float]]:
     300)."""
     total = sum(found.counts.values())
     at = 0.0
-    order = [name for name in found.counts if name not in ("person", "unknown")] + [
-        "person",
-        "unknown",
-    ]
+    last = ("modified", "person", "unknown")
+    order = [name for name in found.counts if name not in last] + [*last]
     for name in order:
         if number := found.counts.get(name, 0):
             wide = 300 * number / total

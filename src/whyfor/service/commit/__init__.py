@@ -23,21 +23,22 @@ from whyfor.model.characters import show_code
 from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.conversation import DiffRow
 from whyfor.model.errors import NotFound
+from whyfor.model.lines import MODIFIED_LINE, PERSON, UNKNOWN_AUTHOR
 from whyfor.model.sessions import Project, Tokens
 from whyfor.model.stories import CommitStory
-from whyfor.service.commit.authorship import (
-    PERSON,
-    UNKNOWN,
+from whyfor.store.journal import NoteEntry
+from whyfor.store.open import OpenStore, reading
+from whyfor.story.commit_stories import as_commit, group_of, reverted_story
+from whyfor.story.conversation.diffs import mark_differences
+from whyfor.story.lines.authorship import (
     AuthorLabel,
     Authorship,
     ContributingSession,
     Pens,
     PromptReason,
 )
-from whyfor.store.journal import NoteEntry
-from whyfor.store.open import OpenStore, reading
-from whyfor.story.commit_stories import as_commit, group_of, reverted_story
-from whyfor.story.conversation.diffs import mark_differences
+from whyfor.story.lines.known_lines import lines_of_stories
+from whyfor.story.links.activity import activity_of
 from whyfor.story.repositories import Repository, repository_of
 from whyfor.story.session_lookup import printed_session_ids
 from whyfor.story.story_budget import stories_within
@@ -48,6 +49,9 @@ SHOWN_ALONE = 6000  # of the one file that was asked for
 FILES = 300
 _KEPT = 60_000  # lines of diffs that are kept in memory
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+__all__ = ["AuthorLabel", "CommitPage", "FileView", "HunkView", "commit_page", "diff_rows"]
 
 
 class AuthoredLine(msgspec.Struct, frozen=True):
@@ -162,8 +166,8 @@ class _Page:
         self.sha = told.commit.sha
         self.change = self._change()
         parts = told.checkpoint.parts if told.checkpoint else []
-        folders = repository.folders if repository else []
-        self.authors = Authorship(library, told.commit, parts, self.change.files, folders)
+        lines = lines_of_stories(library, repository, [told]) if repository else {}
+        self.authors = Authorship(library, parts, self.change.files, lines.get(self.sha))
 
     def _change(self) -> Patch:
         """Of a merge there is none: it has no lines of its own."""
@@ -286,8 +290,11 @@ class _Page:
     def _printed(self, number: int) -> str | None:
         """The hash of the commit as a session, or a subagent of it, printed it last."""
         found = None
-        for acts in (self.authors.acts[number], *self.authors.acts_below[number]):
-            for made in acts.made:
+        session = self.authors.sources[number].session
+        below = self.library.sessions.children([session.session_id])
+        children = [child.id for child in below if child.agent == session.agent]
+        for one in (session.id, *children):
+            for made in activity_of(self.library, one).made:
                 names = [name for name, _ in made.printed if self.sha.startswith(name)]
                 found = names[-1] if names else found
         return found
@@ -295,7 +302,8 @@ class _Page:
     def _by_content(self) -> Iterator[LinkEvidence]:
         counts, sources = self.authors.counts, self.authors.sources
         total = sum(counts.values())
-        lines = total - counts.get(PERSON, 0) - counts.get(UNKNOWN, 0)
+        others = sum(counts.get(kind, 0) for kind in (PERSON, UNKNOWN_AUTHOR, MODIFIED_LINE))
+        lines = total - others
         told = [source.part.why for source in sources if source.part.evidence == "content"]
         if lines:
             where = "there" if len(sources) == 1 else "in these sessions"

@@ -204,6 +204,10 @@ class SqliteForget(SqlRemoval):
 
     # -- rows to delete --------------------------------------------------------------------------
 
+    def empty_session(self, session: int) -> None:
+        self.db.execute("DELETE FROM authored_lines")  # it names sessions and what they wrote
+        super().empty_session(session)
+
     def clear_folder(self, session: int) -> None:
         self.db.execute("UPDATE sessions SET cwd=NULL, project_id=NULL WHERE id=?", (session,))
 

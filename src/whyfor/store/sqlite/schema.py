@@ -389,6 +389,27 @@ CREATE TABLE vectors(
 CREATE TABLE vector_bits(session_id INTEGER PRIMARY KEY, model TEXT NOT NULL, bits BLOB NOT NULL);
 """
 
+# Who wrote the lines of a commit, computed once; the row without a path is about the commit. Links
+# that change, and sessions that were at work meanwhile and are read later, make it anew.
+_M024 = """
+CREATE TABLE authored_lines(
+  sha TEXT NOT NULL, path TEXT NOT NULL, blob TEXT NOT NULL, begun_at INTEGER NOT NULL,
+  committed_at INTEGER NOT NULL, inferred INTEGER NOT NULL, body BLOB NOT NULL,
+  PRIMARY KEY(sha, path)) WITHOUT ROWID;
+CREATE INDEX authored_lines_by_time ON authored_lines(committed_at) WHERE inferred AND path='';
+CREATE TRIGGER lines_of_link AFTER INSERT ON parts BEGIN
+  DELETE FROM authored_lines WHERE sha=NEW.sha; END;
+CREATE TRIGGER lines_of_unlink AFTER DELETE ON parts BEGIN
+  DELETE FROM authored_lines WHERE sha=OLD.sha; END;
+CREATE TRIGGER lines_of_session AFTER UPDATE OF started_at, ended_at ON sessions
+WHEN NEW.started_at IS NOT NULL AND NEW.ended_at IS NOT NULL
+  AND (NEW.started_at IS NOT OLD.started_at OR NEW.ended_at IS NOT OLD.ended_at) BEGIN
+  DELETE FROM authored_lines WHERE sha IN (
+    SELECT sha FROM authored_lines
+    WHERE path='' AND inferred AND committed_at >= NEW.started_at - 10000
+      AND begun_at <= NEW.ended_at); END;
+"""
+
 MIGRATIONS = (
     _M001,
     _M002,
@@ -413,6 +434,7 @@ MIGRATIONS = (
     _M021,
     _M022,
     _M023,
+    _M024,
 )
 _INDEXED = 15  # the version whose search index is made anew
 VERSION = len(MIGRATIONS)

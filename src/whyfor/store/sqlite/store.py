@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from whyfor.store.sql.vectors import SqlVectors
     from whyfor.store.sqlite.capture import SqliteCapture
     from whyfor.store.sqlite.forget import SqliteForget
+    from whyfor.store.sqlite.lines import SqliteLines
     from whyfor.store.sqlite.links import SqliteLinks
     from whyfor.store.sqlite.search import SqliteSearch
 
@@ -90,6 +91,12 @@ class SqliteStore:
         from whyfor.store.sqlite.links import SqliteLinks
 
         return SqliteLinks(self.db)
+
+    @cached_property
+    def lines(self) -> SqliteLines:
+        from whyfor.store.sqlite.lines import SqliteLines
+
+        return SqliteLines(self.db)
 
     @cached_property
     def signals(self) -> SqlSignals:

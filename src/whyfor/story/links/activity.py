@@ -13,6 +13,7 @@ from whyfor.agents.edits import PATCH, first_text, is_edit
 from whyfor.agents.tools import argument_names, command_of, tool_kind, was_denied
 from whyfor.model.events import StoredEvent
 from whyfor.model.printed import printed, reported
+from whyfor.store.protocol import Store
 from whyfor.story.links.edits import Contents, by_shell, by_tool
 from whyfor.story.shell import absolute
 
@@ -106,6 +107,18 @@ def acts(events: Iterable[StoredEvent], before: SessionActivity | None = None) -
             found.cwd = data["cwd"]
         found.copied = found.copied or "forked_from" in data
     return found
+
+
+def activity_of(store: Store, session: int) -> SessionActivity:
+    """All acts of a session: as linking kept them, and what came since."""
+    kept = store.links.activity(session)
+    known = SessionActivity()
+    if kept:
+        known = msgspec.msgpack.decode(kept[1], type=SessionActivity)
+    after = kept[0] if kept else 0
+    if after < store.conversation.last_seq(session):
+        known = acts(store.conversation.events(session, after + 1), known)
+    return known
 
 
 def merge_activity(parts: Sequence[SessionActivity]) -> SessionActivity:

@@ -3,6 +3,7 @@ for a repository."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -18,15 +19,14 @@ from whyfor.model.checkpoints import (
     SeenCommit,
     checkpoint_id,
 )
-from whyfor.model.sessions import CandidateSession
+from whyfor.model.lines import CommitLines
 from whyfor.store.journal import NoteEntry, OverrideEntry
 from whyfor.story import annotate
-from whyfor.story.links.activity import WrittenEdit
-from whyfor.story.links.attribution import LinkedWrites, SessionWrites, count_lines
+from whyfor.story.lines.commit_lines import CommitSource, LineReader, count_session_lines
+from whyfor.story.links.activity import SessionActivity
 from whyfor.story.links.candidates import Candidates
 from whyfor.story.links.commits import CommitFacts
 from whyfor.story.links.infer import WROTE_LINES, Link
-from whyfor.story.links.paths import Places
 from whyfor.story.links.ranges import (
     RangeClaim,
     continue_from,
@@ -55,6 +55,7 @@ class LinkOutcome(msgspec.Struct):
     tips: list[str] | None = None  # where the refs were: what they reach need not be listed again
     # of commits that were rewritten; it goes for the new ones too
     said: list[OverrideEntry | NoteEntry] = []
+    lines: list[CommitLines] = []  # who wrote the lines of the commits that have a story
 
 
 class _Draft(msgspec.Struct, frozen=True):
@@ -92,11 +93,12 @@ class Assembly:
         self.store = sessions.store
         self.repository = sessions.repository
         self.outcome = LinkOutcome(
-            self.repository.id, saved=[], removed=[], seen=[], acts=[], linked=[], said=[]
+            self.repository.id, saved=[], removed=[], seen=[], acts=[], linked=[], said=[], lines=[]
         )
         self._unkept = unkept
-        self._places = Places(self.repository.folders)
-        self._written: dict[int, SessionWrites] = {}  # by session
+        self._lines = LineReader(
+            self.store, self.repository.folder, self.repository.folders, self._acts_of
+        )
 
     def assemble(
         self,
@@ -118,11 +120,12 @@ class Assembly:
         kept = {sha: known.parts for sha, known in stored.items()} | found
         merges = [sha for sha, commit in todo.items() if commit.is_merge]
         stored |= self.store.checkpoints.of_commits(merges)
+        lines = self._line_authors(todo, facts, found)
         for sha in dict.fromkeys([*found, *merges]):
             draft = _Draft(sha, todo.get(sha), facts.get(sha), stored.get(sha))
             own = continue_from(found.get(sha, []), self._parents(draft, kept))
             made = msgspec.structs.replace(
-                self._checkpoint(draft, self._counted(own, draft.facts)),
+                self._checkpoint(draft, self._counted(own, draft.facts, lines.get(sha))),
                 group_root=roots.get(sha, checkpoint_id(sha)),
                 superseded_by=superseded.get(sha),
                 squashed_from=sources.get(sha, []),
@@ -247,37 +250,47 @@ class Assembly:
             sources=link.sources,
         )
 
-    def _counted(self, own: list[Part], commit: CommitFacts | None) -> list[Part]:
+    def _acts_of(self, session: int) -> SessionActivity | None:
+        """What this run knows of a session's work."""
+        row = next((row for row in self.sessions.rows if row.id == session), None)
+        return self.sessions.acts_of(row) if row else None
+
+    def _line_authors(
+        self,
+        todo: dict[str, history.Commit],
+        facts: dict[str, CommitFacts],
+        found: dict[str, list[Part]],
+    ) -> dict[str, CommitLines]:
+        """Who wrote the lines of the commits that were looked at."""
+        sources = []
+        for sha, own in found.items():
+            if sha in todo and sha in facts:
+                sources.append(CommitSource(todo[sha], own))
+        lines = self._lines.read(sources)
+        self.outcome.lines = list(lines.values())
+        return lines
+
+    def _counted(
+        self, own: list[Part], commit: CommitFacts | None, lines: CommitLines | None
+    ) -> list[Part]:
         """With how many of the commit's added lines each session wrote: the count that every face
         shows. As they are, if the changes were not read."""
         if commit is None:
             return own
         added = sum(file.plus for file in commit.files)
-        sources = [self._line_source(part) for part in own]
-        counts = count_lines(sources, commit, self._places)
+        counts = count_session_lines(lines) if lines else Counter[int]()
         found: list[tuple[int, Part]] = []
-        for place, part in enumerate(own):
-            lines = counts[place]
+        for part in own:
+            row = self.sessions.find(part.agent, part.session_id)
+            assert row is not None
+            number = counts[row.id]
             why = part.why
-            if lines and why == WROTE_LINES:
-                why = f"{lines} of {added} added lines"
-            share = round(lines / added, 3) if lines else None
-            counted = msgspec.structs.replace(part, lines=lines, share=share, why=why)
-            found.append((sources[place].session, counted))
+            if number and why == WROTE_LINES:
+                why = f"{number} of {added} added lines"
+            share = round(number / added, 3) if number else None
+            counted = msgspec.structs.replace(part, lines=number, share=share, why=why)
+            found.append((row.id, counted))
         return strongest_first(found)
-
-    def _line_source(self, part: Part) -> LinkedWrites:
-        row = self.sessions.find(part.agent, part.session_id)
-        assert row is not None
-        return LinkedWrites(row.id, self._writes(row), part.last)
-
-    def _writes(self, row: CandidateSession) -> SessionWrites:
-        if row.id not in self._written:
-            below: list[WrittenEdit] = []
-            for child in self.sessions.children(row):
-                below += self.sessions.acts_of(child).written
-            self._written[row.id] = SessionWrites(self.sessions.acts_of(row).written, below)
-        return self._written[row.id]
 
     def _parents(self, draft: _Draft, kept: dict[str, list[Part]]) -> Iterator[list[Part]]:
         for parent in draft.base.parents:

@@ -1,5 +1,5 @@
-"""Who wrote each line a commit adds: the last writing of it by a session linked to the commit,
-else not known.
+"""Who may have written lines, by comparing them alone: the last writing of each, else not known.
+The way of last resort, for edits that have no place in a text: see story/lines/replay.py.
 
 A line that says little (a bracket, nothing at all) goes with its neighbours. That no session
 wrote a line does not mean that a person did: a formatter that an agent ran writes too. Only
@@ -10,18 +10,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from whyfor.model.stories import Commit
 from whyfor.story.links.activity import WrittenEdit
-from whyfor.story.links.by_content import LOOK_BACK, SLACK
-from whyfor.story.links.commits import CommitFacts
 from whyfor.story.links.line_keys import LineKeys, each
-from whyfor.story.links.paths import Places, last_part
 
 BELOW = 0  # stands for the place of a subagent's writing
 
@@ -59,73 +54,6 @@ class FileWrite(NamedTuple):
     def of(cls, act: WrittenEdit) -> FileWrite:
         added = frozenset(each(act.added))
         return cls(act.at, act.seq, act.path, added, frozenset(each(act.removed)) - added)
-
-
-class SessionWrites:
-    """What one session and its subagents wrote, by the name of the file."""
-
-    def __init__(self, own: Iterable[WrittenEdit], below: Iterable[WrittenEdit]) -> None:
-        self._by_name: dict[str, list[WrittenEdit]] = {}
-        self._read: dict[str, list[FileWrite]] = {}
-        # only the time of a subagent's writing says where its main session was
-        placeless = (msgspec.structs.replace(act, seq=BELOW) for act in below)
-        for act in (*own, *placeless):
-            self._by_name.setdefault(last_part(act.path), []).append(act)
-
-    def of_file(
-        self, paths: Iterable[str], since: int, until: int, last: int, places: Places
-    ) -> Iterator[FileWrite]:
-        """What was written of a file in that time, up to the last event of the story."""
-        for path in paths:
-            for write in self._of_name(last_part(path)):
-                in_story = since <= write.at <= until and write.seq <= last
-                if in_story and places.same(write.path, path, foreign=False):
-                    yield write
-
-    def _of_name(self, name: str) -> list[FileWrite]:
-        found = self._read.get(name)
-        if found is None:
-            found = [FileWrite.of(act) for act in self._by_name.get(name, ())]
-            self._read[name] = found
-        return found
-
-
-class LinkedWrites(msgspec.Struct, frozen=True):
-    """A session that the commit has something of, and the last event of it that is part of the
-    story."""
-
-    session: int
-    writes: SessionWrites
-    last: int
-
-
-def file_authors(
-    sources: Sequence[LinkedWrites],
-    commit: Commit | CommitFacts,
-    paths: Iterable[str | None],
-    blocks: Sequence[LineKeys],
-    places: Places,
-) -> list[list[LineAuthor | None]]:
-    """Return who wrote the added lines of one file, block by block."""
-    since, until = commit.authored_at - LOOK_BACK, commit.committed_at + SLACK
-    known = [path for path in paths if path]
-    writes: list[tuple[int, FileWrite]] = []
-    for number, source in enumerate(sources):
-        own = source.writes.of_file(known, since, until, source.last, places)
-        writes += [(number, write) for write in own]
-    return attribute(blocks, writes)
-
-
-def count_lines(
-    sources: Sequence[LinkedWrites], commit: CommitFacts, places: Places
-) -> Counter[int]:
-    """Return how many of a commit's added lines each of the sources wrote, by its place."""
-    found: Counter[int] = Counter()
-    for file in commit.files:
-        paths = (file.path, file.old_path)
-        for block in file_authors(sources, commit, paths, file.blocks, places):
-            found.update(pen.session for pen in block if pen)
-    return found
 
 
 def attribute(

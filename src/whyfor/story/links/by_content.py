@@ -21,6 +21,7 @@ from whyfor.story.links.activity import SessionActivity, WrittenEdit
 from whyfor.story.links.ancestry import Ancestry
 from whyfor.story.links.commits import SMALL, CommitFacts, FileFacts
 from whyfor.story.links.line_keys import each
+from whyfor.story.links.moves import with_moves
 from whyfor.story.links.paths import Places, last_part
 
 LOOK_BACK = 30 * DAY  # how old a line may be when it is committed
@@ -122,7 +123,7 @@ class Content:
         self._common = _common(judged, sessions)
         owner = owners(sessions)
         for number, acts in sessions.items():
-            for act in _with_moves(acts.written):
+            for act in with_moves(acts.written):
                 if act.call is None or owner[act.call] == number:  # else a fork's copy
                     self._index(Write(number, number in foreign, act), wanted, names)
         for index in (self._added, self._removed):
@@ -388,25 +389,6 @@ def owners(sessions: Mapping[int, SessionActivity]) -> dict[str, int]:
             if call is not None:
                 owner.setdefault(call, number)
     return owner
-
-
-def _with_moves(written: list[WrittenEdit]) -> Iterator[WrittenEdit]:
-    """What was written before a file moved counts for its new place too."""
-    if all(act.kind != "moved" for act in written):
-        yield from written
-        return
-    before: list[WrittenEdit] = []
-    for act in written:
-        if act.kind == "moved" and act.old:
-            before += [
-                msgspec.structs.replace(
-                    known, path=act.path + known.path[len(act.old) :], old=known.old or known.path
-                )
-                for known in before
-                if known.path == act.old or known.path.startswith(act.old + "/")
-            ]
-        before.append(act)
-    yield from before
 
 
 def _written_at(write: Write) -> int:

@@ -21,6 +21,7 @@ from whyfor.agents.edits import (
     path_in,
     told_changes,
 )
+from whyfor.story.lines.text_edits import notebook_lines
 from whyfor.story.links.line_keys import WIDTH, keys
 from whyfor.story.shell import absolute, effects
 
@@ -107,18 +108,12 @@ def _asked(path: str, given: dict[str, Any], contents: Contents) -> Iterator[Edi
     for asked in asked_edits(given):
         old, new, whole = asked.old, asked.new, asked.whole
         if path.endswith(".ipynb") and new:
-            yield Edit(path, keys(_in_notebook(new)))
+            yield Edit(path, keys(notebook_lines(new)))
         elif whole is not None and not old:
             yield _whole(contents, path, whole.split("\n"))
         elif old or new:
             added, removed = _difference(old.split("\n"), new.split("\n"))
             yield Edit(path, keys(added), keys(removed))
-
-
-def _in_notebook(source: str) -> list[str]:
-    """A cell's lines as they stand in the file: strings of JSON, the last without a line end."""
-    quoted = [msgspec.json.encode(line).decode() for line in source.split("\n")]
-    return [f'{text[:-1]}\\n",' for text in quoted] + quoted[-1:]
 
 
 def _unified(diff: str, path: str, cwd: str) -> Iterator[Edit]:

@@ -93,6 +93,7 @@ def save_outcome(store: Store, journal: Journal, outcome: LinkOutcome) -> None:
     for entry in outcome.said:
         save_said(store, entry)
         journal.add(entry)
+    store.lines.save(outcome.lines)
     store.checkpoints.saw(outcome.project, outcome.seen)
     if outcome.tips is not None:
         store.links.save_tips(outcome.project, outcome.tips)

@@ -1,0 +1,152 @@
+"""whyfor why"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from whyfor import config
+from whyfor.cli.render import console, json_option, moment_text, print_json
+from whyfor.model.blame import NOT_COMMITTED, LineWho
+from whyfor.model.characters import show_code
+from whyfor.model.lines import MODIFIED_LINE, PERSON
+from whyfor.model.text import clean, one_line
+from whyfor.model.why import GoneText, LineReason
+from whyfor.model.wire.lines import wire_gone, wire_reason
+from whyfor.service.agents import agent_title
+from whyfor.service.why import explain_gone, explain_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_SHOWN = 6  # lines of code
+_WORDS = 1200  # characters of what was said
+
+
+@click.command()
+@click.argument("location", required=False, metavar="FILE:LINE[-B]")
+@click.argument("revision", required=False, metavar="[REV]")
+@click.option("--gone", metavar="TEXT", help="Find who removed this text; FILE narrows it.")
+@json_option
+def command(location: str | None, revision: str | None, gone: str | None, as_json: bool) -> None:
+    """Show why a line is there: the turn that wrote it, what was asked, what the agent said.
+
+    \b
+    Examples:
+      whyfor why src/app.py:42
+      whyfor src/app.py:42
+      whyfor why src/app.py:40-60 HEAD~3
+      whyfor why --gone 'retry(' src/app.py
+    """
+    settings, cwd = config.load(), Path.cwd()
+    if gone is not None:
+        if revision is not None:
+            raise click.UsageError("--gone looks in all commits of the branch: give no revision")
+        removed = explain_gone(settings, cwd, gone, location)
+        if as_json:
+            print_json(wire_gone(removed))
+        else:
+            _print_gone(console(), removed)
+        return
+    if location is None:
+        raise click.UsageError("give FILE:LINE, or --gone TEXT")
+    found = explain_lines(settings, cwd, location, revision)
+    if as_json:
+        print_json([wire_reason(reason) for reason in found])
+        return
+    out = console()
+    for number, reason in enumerate(found):
+        if number:
+            out.print()
+        _print(out, reason)
+
+
+def _print(out: Console, found: LineReason) -> None:
+    first, last = found.rows[0], found.rows[-1]
+    where = f"{first.line}-{last.line}" if last.line > first.line else str(first.line)
+    out.print(f"{found.path}:{where}", style="bold")
+    for row in found.rows[:_SHOWN]:
+        code = show_code(row.text).replace("\t", "    ")
+        out.print(f"  {code}", no_wrap=True, overflow="ellipsis")
+    if len(found.rows) > _SHOWN:
+        out.print(f"  … {len(found.rows) - _SHOWN} more lines", style="dim")
+    if first.commit == NOT_COMMITTED:
+        out.print("Not committed yet.", style="dim")
+    else:
+        _commit(out, first.commit, first.time, first.summary)
+    _print_who(out, found.who, found.tool, removed=False)
+    _print_words(out, found.who, found.question, found.closing)
+    if found.annotation:
+        out.print(f"For: {one_line(found.annotation.intent) or found.annotation.title}")
+        for weighed in found.annotation.alternatives:
+            out.print(f"  weighed: {one_line(weighed)}", style="dim")
+    for earlier in found.history:
+        who = _short(earlier.who)
+        out.print(
+            f"Before ({earlier.commit[:8]}, {who}): {show_code(earlier.text).strip()}",
+            style="dim",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+    for near in found.nearby:
+        out.print(f"Near: {agent_title(near.agent)} {near.session_id[:8]}: {near.why}", style="dim")
+    if found.resume:
+        out.print(f"Go on from there: {found.resume}", style="dim")
+
+
+def _print_gone(out: Console, found: GoneText) -> None:
+    out.print(f"{found.path}, removed:", style="bold")
+    out.print(f"  {show_code(found.text)}", no_wrap=True, overflow="ellipsis")
+    _commit(out, found.commit, found.time, found.summary)
+    _print_who(out, found.who, None, removed=True)
+    _print_words(out, found.who, found.question, found.closing)
+    if found.resume:
+        out.print(f"Go on from there: {found.resume}", style="dim")
+
+
+def _commit(out: Console, sha: str, seconds: int, summary: str) -> None:
+    when = f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"
+    out.print(f"{sha[:8]}  {when}  {one_line(summary)}", style="dim")
+
+
+def _print_who(out: Console, who: LineWho, tool: str | None, *, removed: bool) -> None:
+    verb = "Removed" if removed else "Written"
+    if not who.agent:
+        text = f"{verb} by nobody we know of: no session here did it."
+        if who.kind == PERSON:
+            text = f"{verb} by a person (inferred): a session made the commit, but not this line."
+        out.print(text)
+        return
+    parts = [f"{verb} by {agent_title(who.agent)}"]
+    if who.model:
+        parts.append(who.model)
+    parts.append(f"session {who.session_id[:8]}")
+    parts.append(f"turn {who.turn}" if who.turn is not None else "turn unknown")
+    if tool:
+        parts.append(f"tool {tool}")
+    out.print(", ".join(parts))
+    how = f"evidence {who.evidence}, {who.confidence} confidence"
+    if who.kind == MODIFIED_LINE:
+        how += "; somebody changed the line since"
+    out.print(how, style="dim")
+
+
+def _print_words(out: Console, who: LineWho, question: str | None, closing: str | None) -> None:
+    if question:
+        out.print(f"? {clean(question)[:_WORDS]}", style="dim")
+    if who.asked:
+        when = f"  {moment_text(who.asked.at)}" if who.asked.at else ""
+        out.print(f"▌ asked{when}", style="dim")
+        for line in clean(who.asked.text)[:_WORDS].splitlines():
+            out.print(f"▌ {line}", style="bold")
+    if closing:
+        out.print(clean(closing)[:_WORDS])
+
+
+def _short(who: LineWho) -> str:
+    if who.agent:
+        return f"{agent_title(who.agent)} turn {who.turn}"
+    return "a person, inferred" if who.kind == PERSON else "unknown"
