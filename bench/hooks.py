@@ -13,8 +13,11 @@ from pathlib import Path
 from statistics import median, quantiles
 from threading import Thread
 
+import msgspec
 from whyfor import hook
-from whyfor.hook.block_name import block_key, block_name
+from whyfor.hook.block_name import block_key, block_name, notes_name
+from whyfor.model.memory import Observation
+from whyfor.recall.prompt_index import word_weights
 
 from report import Cell, Check, Report, Table, ratio
 
@@ -24,6 +27,8 @@ _COPY = "import sys; open(sys.argv[1], 'ab', 0).write(sys.stdin.buffer.read())"
 _SIZES = {"1 KB": 1_000, "100 KB": 100_000, "2 MB": 2_000_000}
 _AT_ONCE = 100
 _BLOCK = 6_000  # characters: what the default of 1,500 tokens allows
+_NOTES = 60  # as many as an ingest writes down for prompts
+_PROMPT = 2_000  # characters
 _LINE = "    if (items.length > 0 && total < limit) { return `<b>${items[0].name}</b>`; }"
 
 Times = dict[str, list[float]]
@@ -34,6 +39,7 @@ def hooks(report: Report, scratch: Path, rounds: int) -> None:
     for name, size in _SIZES.items():
         _one(report, home, name, _payload(size), rounds)
     _told(report, home, rounds)
+    _told_with_prompt(report, home, rounds)
     _at_once(report, home)
 
 
@@ -124,6 +130,65 @@ def _told(report: Report, home: Path, rounds: int) -> None:
     report.add(
         Table("Telling a session", ["", "p50 ms", "p95 ms", "× bare (-I -S)"], rows, note),
         Check("SessionStart with a block / bare interpreter", median(told) / median(bare), 1.5),
+    )
+
+
+def _told_with_prompt(report: Report, home: Path, rounds: int) -> None:
+    """A prompt where `init --memory-prompts` is in effect: the hook looks it up in as many notes as
+    an ingest writes down, and tells of three."""
+    checkout = home / "checkout"
+    notes = [_note(number) for number in range(_NOTES)]
+    key = block_key(os.fsencode(checkout / ".git"), b"")
+    lines = [key, b"<whyfor-memory>\\n", b"</whyfor-memory>", b"3", b"%d" % len(notes)]
+    lines += [f"{each.key}\t- [{each.key}] {each.narrative}".encode() for each in notes]
+    lines += [b"%s %s" % (w.encode(), b" ".join(p)) for w, p in word_weights(notes).items()]
+    (home / "hook" / "memory" / os.fsdecode(notes_name(key))).write_bytes(b"\n".join([*lines, b""]))
+    ours = [_PYTHON, "-I", "-S", str(home / "hook" / "hook.py"), "--agent", "codex"]
+    command = [*ours, "--recall", "UserPromptSubmit"]
+    asked = f"Why is {notes[7].narrative} " + "Please look at each of them in turn. " * 80
+    payload = msgspec.json.encode({"session_id": "s-2", "prompt": asked[:_PROMPT]})
+    bare: list[float] = []
+    told: list[float] = []
+    for number in range(rounds + 1):
+        shutil.rmtree(home / "hook" / "told", ignore_errors=True)
+        once = _run(_BARE, payload, checkout)
+        took = _run(command, payload, checkout)
+        if number:  # the first warms the caches
+            bare.append(once)
+            told.append(took)
+    shutil.rmtree(home / "hook" / "told", ignore_errors=True)
+    said = subprocess.run(command, input=payload, cwd=checkout, stdout=subprocess.PIPE, check=True)
+    assert b"whyfor-memory" in said.stdout
+    rows: list[list[Cell]] = [
+        ["python -I -S -c pass", median(bare) * 1e3, quantiles(bare, n=20)[-1] * 1e3, 1.0],
+        [
+            "the hook at a prompt, with notes",
+            median(told) * 1e3,
+            quantiles(told, n=20)[-1] * 1e3,
+            median(told) / median(bare),
+        ],
+    ]
+    note = (
+        f"Wall time, {rounds} runs of each in turn; {_NOTES} notes, {_PROMPT:,} characters asked."
+    )
+    report.add(
+        Table("Telling a prompt", ["", "p50 ms", "p95 ms", "× bare (-I -S)"], rows, note),
+        Check("a prompt with notes / bare interpreter", median(told) / median(bare), 1.5),
+    )
+
+
+def _note(number: int) -> Observation:
+    """A note of invented words, some of which others have too."""
+    words = [f"word{number * 7 + place}part" for place in range(12)]
+    text = f"The `readPrices{number}` of the basket fails because " + " ".join(words)
+    return Observation(
+        key=f"{number:016x}",
+        type="discovery",
+        state="stated",
+        title=text,
+        turn=1,
+        at=0,
+        narrative=text,
     )
 
 

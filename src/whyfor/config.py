@@ -45,6 +45,9 @@ class MemorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What next sessions are told, from [memory] in config.toml."""
 
     tokens: Annotated[int, msgspec.Meta(ge=200, le=2250)] = 1_500  # about
+    # How many notes a prompt is told of at most; none are told unless `init --memory-prompts` is in
+    # effect.
+    prompt_notes: Annotated[int, msgspec.Meta(ge=0, le=3)] = 3
     # Which model is asked about sessions that ended. Checked where it is used: a wrong one must not
     # stop capture.
     model: dict[str, Any] = {}

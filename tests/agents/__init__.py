@@ -8,19 +8,22 @@ def test_it(agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -
     assert "On it." in scripted_model.main_requests[-1].said("assistant")
 """
 
-from .agent import AGENTS, Agent, Claude, Codex, Gemini, Run
+from .agent import AGENTS, ALL_AGENTS, Agent, Claude, Codex, Copilot, Gemini, OpenCode, Run
 from .model import ScriptedModel
 from .script import Call, Fail, Message, Reply, Request, Say, Think, Usage
 
 __all__ = [
     "AGENTS",
+    "ALL_AGENTS",
     "Agent",
     "Call",
     "Claude",
     "Codex",
+    "Copilot",
     "Fail",
     "Gemini",
     "Message",
+    "OpenCode",
     "Reply",
     "Request",
     "Run",

@@ -6,8 +6,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -239,4 +241,64 @@ class Gemini(Agent):
             return str(json.loads(next(lines))["sessionId"])
 
 
+class Copilot(Agent):
+    """Without an account: it talks to a provider of the user's own."""
+
+    name = "copilot"
+    sessions = ".copilot/session-state/*/events.jsonl"
+
+    def argv(self, prompt: str, *args: str, session_id: str | None = None) -> list[str]:
+        resume = [f"--resume={session_id}"] if session_id else []
+        return ["copilot", "-p", prompt, "--allow-all-tools", *resume, *args]
+
+    def _own_env(self) -> dict[str, str]:
+        return {
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_PROVIDER_BASE_URL": self.model.url,
+            "COPILOT_PROVIDER_TYPE": "anthropic",
+            "COPILOT_PROVIDER_API_KEY": "dummy",
+            "COPILOT_MODEL": "claude-sonnet-4",
+        }
+
+    def _session_id(self, transcript: Path) -> str:
+        return transcript.parent.name
+
+
+class OpenCode(Agent):
+    """Its sessions are rows of one database; the newest is the one that ran."""
+
+    name = "opencode"
+    sessions = ".local/share/opencode/opencode.db*"
+
+    def argv(self, prompt: str, *args: str, session_id: str | None = None) -> list[str]:
+        resume = ["--session", session_id] if session_id else []
+        return ["opencode", "run", *resume, *args, prompt]
+
+    def _own_env(self) -> dict[str, str]:
+        return {
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        }
+
+    def _prepare_home(self) -> None:
+        super()._prepare_home()
+        # The provider's address stands beside what a test, or our `init`, has put there.
+        path = self.home / ".config" / "opencode" / "opencode.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        settings = json.loads(path.read_text()) if path.exists() else {}
+        settings["model"] = "anthropic/claude-sonnet-4-5"
+        options = {"baseURL": f"{self.model.url}/v1", "apiKey": "dummy"}
+        settings["provider"] = {"anthropic": {"options": options}}
+        path.write_text(json.dumps(settings, indent=2))
+
+    def _session_id(self, transcript: Path) -> str:
+        database = self.home / ".local/share/opencode/opencode.db"
+        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
+            sql = "SELECT id FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC"
+            return str(db.execute(sql).fetchone()[0])
+
+
 AGENTS: dict[str, type[Agent]] = {"claude": Claude, "codex": Codex, "gemini": Gemini}
+# Slower, and with fewer ways to run: only where a behaviour of theirs is tested.
+ALL_AGENTS: dict[str, type[Agent]] = {**AGENTS, "copilot": Copilot, "opencode": OpenCode}

@@ -21,8 +21,7 @@ def missing_tool() -> str | None:
 
 @functools.cache
 def installed(cache: Path = CACHE) -> Path:
-    """The folder that holds `claude`, `codex` and `gemini`; the first caller installs, others
-    wait for it."""
+    """The folder that holds the programs; the first caller installs, others wait for it."""
     target = cache / hashlib.sha256(PACKAGE.read_bytes()).hexdigest()[:16]
     cache.mkdir(parents=True, exist_ok=True)
     with locked(target.with_suffix(".lock")):
@@ -40,9 +39,10 @@ def _install(target: Path) -> None:
     # npm keeps its cache and logs here too: tests write nothing to the real home.
     quiet = ["--no-package-lock", "--no-audit", "--no-fund"]
     _check(["npm", "install", "--ignore-scripts", "--cache=npm-cache", *quiet], partial)
-    # Claude's one install script links its native binary over a stub; it is the only script that
-    # has to run.
+    # Two of them have a script that puts their native binary in the place of a stub; no other
+    # script has to run.
     _check(["node", "node_modules/@anthropic-ai/claude-code/install.cjs"], partial)
+    _check(["node", "postinstall.mjs"], partial / "node_modules" / "opencode-ai")
     shutil.rmtree(partial / "npm-cache")
     partial.rename(target)
 

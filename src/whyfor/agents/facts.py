@@ -35,6 +35,7 @@ class HookEvent(msgspec.Struct, frozen=True):
     matcher: str | None = None
     annotate: bool = False  # the hook may answer here, if annotation is wanted
     remember: bool = False  # and here, if the session is to be told what earlier ones found
+    prompt: bool = False  # and here, if also with a prompt
 
 
 class Hookable(msgspec.Struct, frozen=True):
@@ -144,6 +145,10 @@ def kinds(**names: str) -> dict[str, ToolKind]:
 
 def session_start(name: str) -> HookEvent:
     return HookEvent(name, remember=True)
+
+
+def prompt_submitted(name: str) -> HookEvent:
+    return HookEvent(name, prompt=True)
 
 
 def hook_events(names: str) -> tuple[HookEvent, ...]:

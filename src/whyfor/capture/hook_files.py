@@ -39,12 +39,14 @@ class HookAnswers(msgspec.Struct, frozen=True):
 
     annotate: bool = False  # after a commit
     memory: bool = False  # at a session's start
+    prompts: bool = False  # with a prompt
 
 
 def hook_command(settings: Settings, agent: str, on: HookEvent, answers: HookAnswers) -> str:
     python, hook = quote_word(interpreter()), quote_word(str(hook_folder(settings) / "hook.py"))
     asks = "--annotate " if answers.annotate and on.annotate else ""
     asks += "--remember " if answers.memory and on.remember else ""
+    asks += "--recall " if answers.prompts and on.prompt else ""
     return (
         f"test -x {python} && {python} -I -S {hook} --agent {agent} {asks}{on.event} 2>/dev/null; "
         f"exit 0 {MARK}"

@@ -50,6 +50,7 @@ class ChangedByInit(msgspec.Struct, omit_defaults=True):
     repository: str | None = None  # its git folder, if the file is for that one only
     annotate: bool = False
     memory: bool = False
+    prompts: bool = False  # sessions are told of notes with a prompt, too
     server: bool = False  # our MCP server is listed in it
     lines: list[str] = []  # for exclude: those we added
 
@@ -59,6 +60,7 @@ class InstallManifest(msgspec.Struct, omit_defaults=True):
     files: dict[str, ChangedByInit] = {}
     repositories: dict[str, bool] = {}  # git folder → whether we made the folder of hooks in it
     memory: bool | None = None  # whether sessions are told of earlier ones; None: nobody was asked
+    prompts: bool = False  # whether also with a prompt
 
 
 def hook_folder(settings: Settings) -> Path:
@@ -120,7 +122,7 @@ def change(
             footprint.files[to_text(path)] = record
         else:
             known.annotate = record.annotate
-            known.memory = record.memory
+            known.memory, known.prompts = record.memory, record.prompts
             known.server = record.server
             known.lines = list(dict.fromkeys([*known.lines, *record.lines]))
         if keep:

@@ -52,6 +52,12 @@ WITHOUT_EVENTS = {"skill": "skill", "exclude": "excluded", "server": "MCP server
     help="Tell each new session what earlier sessions found in its repository.",
 )
 @click.option(
+    "--memory-prompts/--no-memory-prompts",
+    "prompts",
+    default=None,
+    help="Tell a session with each prompt which notes it is about; turns --memory on.",
+)
+@click.option(
     "--no-notice", is_flag=True, help="Print no line at checkout when the commit has a story."
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
@@ -62,6 +68,7 @@ def command(
     local: bool,
     annotate: bool | None,
     memory: bool | None,
+    prompts: bool | None,
     no_notice: bool,
     dry_run: bool,
     as_json: bool,
@@ -79,9 +86,10 @@ def command(
       whyfor init --agent claude --no-git
       whyfor init --annotate
       whyfor init --memory
+      whyfor init --memory-prompts
     """
     settings = config.load()
-    if memory is None and not as_json and not dry_run:
+    if memory is None and not prompts and not as_json and not dry_run:
         memory = _ask_about_memory(settings)
     asked = InitOptions(
         agents=agents,
@@ -89,6 +97,7 @@ def command(
         local=local,
         annotate=annotate,
         memory=memory,
+        prompts=prompts,
         notice=not no_notice,
         dry_run=dry_run,
     )

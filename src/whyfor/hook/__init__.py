@@ -13,5 +13,7 @@ FILES = (
     "note_request.py",
     "block_name.py",
     "memory_block.py",
+    "prompt_words.py",
+    "prompt_notes.py",
     "announce.py",
 )

@@ -77,13 +77,19 @@ def main(argv: list[bytes]) -> None:
 
 def remembered(folder: bytes, given: dict[bytes, bytes], payload: list[bytes]) -> bytes:
     """Return what this session is to be told of earlier ones, for agents whose hook says
-    `--remember`."""
-    if b"remember" not in given:
+    `--remember` (at its start) or `--recall` (with a prompt)."""
+    if b"remember" not in given and b"recall" not in given:
         return b""
     try:
-        import memory_block  # type: ignore[import-not-found]  # here: few events need it
+        told: bytes
+        if b"recall" in given:
+            import prompt_notes  # type: ignore[import-not-found]  # here: few events need it
 
-        told: bytes = memory_block.answer(folder, given, b"".join(payload))
+            told = prompt_notes.answer(folder, given, b"".join(payload))
+        else:
+            import memory_block  # type: ignore[import-not-found]  # here: few events need it
+
+            told = memory_block.answer(folder, given, b"".join(payload))
     except Exception:  # noqa: BLE001 - the event is written down all the same
         return b""
     return told
@@ -130,7 +136,7 @@ def arguments(argv: list[bytes]) -> dict[bytes, bytes]:
     for word in words:
         if word in (b"--agent", b"--sha", b"--chain"):
             given[word[2:]] = next(words, b"")
-        elif word in (b"--annotate", b"--rebasing", b"--remember"):
+        elif word in (b"--annotate", b"--rebasing", b"--remember", b"--recall"):
             given[word[2:]] = b"true"
         elif not given[b"event"]:
             given[b"event"] = word

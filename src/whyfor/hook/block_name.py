@@ -50,6 +50,11 @@ def block_key(common: bytes, branch: bytes) -> bytes:
     return common + b"\0" + branch
 
 
+def notes_name(key: bytes) -> bytes:
+    """Return the name of the file of notes that a prompt may be about."""
+    return block_name(key) + b".notes"
+
+
 def block_name(key: bytes) -> bytes:
     """Return the name of the block's file: a number made of its key (FNV-1a)."""
     number = 0xCBF29CE484222325

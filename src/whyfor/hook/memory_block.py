@@ -18,15 +18,13 @@ def answer(folder: bytes, given: dict[bytes, bytes], payload: bytes) -> bytes:
     """Return what to print, and note in `given` what that is; empty if there is nothing to tell,
     or the session was told."""
     part = PARTS.get(announce.field(payload, b"source"))
-    ident = announce.field(payload, b"session_id") or announce.field(payload, b"sessionId")
-    if part is None or sys.stdout is None or not is_name(ident):
-        return b""
-    if announce.field(payload, b"agent_id"):  # a subagent: its task was given by the session
+    ident = asked_session(payload)
+    if part is None or sys.stdout is None or not ident:
         return b""
     lines = block(folder)
     if len(lines) < part + 2 or not lines[part + 1]:
         return b""
-    if part == START and not is_first(folder, given[b"agent"] + b"-" + ident):
+    if part == START and not is_first(folder, given[b"agent"] + b"-" + ident, lines[part]):
         return b""
     given[b"memory"] = lines[part]
     return shaped(given, lines[part + 1])
@@ -46,14 +44,22 @@ def block(folder: bytes) -> list[bytes]:
     return []
 
 
-def is_first(folder: bytes, name: bytes) -> bool:
-    """Return whether this session was told nothing yet; from now on it was."""
+def asked_session(payload: bytes) -> bytes:
+    """Return the id of the session that a payload is of; empty if it has none, or is a subagent's:
+    its task was given by the session."""
+    ident: bytes = announce.field(payload, b"session_id") or announce.field(payload, b"sessionId")
+    return ident if is_name(ident) and not announce.field(payload, b"agent_id") else b""
+
+
+def is_first(folder: bytes, name: bytes, facts: bytes) -> bool:
+    """Return whether this session was told nothing at its start yet; from now on it was this."""
     told = folder + b"/told"
     announce.make_folder(told)
     try:
-        posix.open(told + b"/" + name, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL, 0o600)
+        fd = posix.open(told + b"/" + name, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL, 0o600)
     except FileExistsError:
         return False
+    posix.write(fd, facts + b"\n")
     return True
 
 

@@ -296,7 +296,7 @@ class Injection(msgspec.Struct, frozen=True):
     """What a session was told of earlier ones, and what it made of that."""
 
     at: int  # ms
-    part: str  # start | threads
+    part: str  # start | threads | prompt
     block: str  # of which text: the beginning of its hash
     tokens: int  # about
     sources: tuple[str, ...] = ()  # as in a BlockLine

@@ -154,7 +154,7 @@ def _printed(line: BlockLine) -> str:
 
 def _rules(notes: Iterable[StoredObservation]) -> Iterator[BlockLine]:
     for note in notes:
-        yield _note_line("rules", note, "a standing instruction of the user")
+        yield note_told("rules", note, "a standing instruction of the user")
 
 
 def _threads(sessions: Iterable[PastSession]) -> Iterator[BlockLine]:
@@ -191,12 +191,12 @@ def _findings(material: BlockMaterial) -> Iterator[BlockLine]:
 
     reasons = ("about a file that is being changed", "found on this branch", "found here")
     for note in sorted(material.findings, key=rank):
-        yield _note_line("findings", note, reasons[rank(note)])
+        yield note_told("findings", note, reasons[rank(note)])
 
 
 def _failures(notes: Iterable[StoredObservation]) -> Iterator[BlockLine]:
     for note in notes:
-        yield _note_line("failures", note, "failed or was corrected before")
+        yield note_told("failures", note, "failed or was corrected before")
 
 
 def _commands(commands: Iterable[CommandCount]) -> Iterator[BlockLine]:
@@ -229,7 +229,8 @@ def _files(paths: Iterable[str]) -> Iterator[BlockLine]:
 # -- words ---------------------------------------------------------------------------------------
 
 
-def _note_line(section: str, stored: StoredObservation, why: str) -> BlockLine:
+def note_told(section: str, stored: StoredObservation, why: str) -> BlockLine:
+    """Return the line that tells of a note."""
     note = stored.observation
     said = note.title if note.facts else note.narrative or note.title
     unsure = " (not certain)" if note.state == "hypothesis" else ""

@@ -12,16 +12,19 @@ import msgspec
 
 from whyfor.capture.block_folder import block_folder, drop_blocks, drop_old_marks
 from whyfor.capture.faults import log_error
+from whyfor.capture.manifest import load_manifest
 from whyfor.config import Settings
 from whyfor.files import replace
 from whyfor.git.identity import identify, still
 from whyfor.git.run import ask
-from whyfor.hook.block_name import block_key, block_name, checkout
+from whyfor.hook.block_name import block_key, block_name, checkout, notes_name
+from whyfor.model.ascii_json import ascii_json
 from whyfor.model.errors import WhyforError
 from whyfor.model.memory import BlockMaterial, MemoryBlock
 from whyfor.model.paths import to_path, to_text
 from whyfor.recall.block import build_block, build_threads
 from whyfor.recall.material import changed_files, collect
+from whyfor.recall.prompt_index import prompt_index
 from whyfor.recall.quoted_output import without_quoted_output
 from whyfor.recall.remember import RULES_VERSION
 from whyfor.store.protocol import Store
@@ -80,12 +83,12 @@ def _publish(settings: Settings, store: Store, folder: Path, projects: Iterable[
     places: set[bytes] = set()
     for number in numbers:
         repository = repository_of(store, number)
-        for key, content in _blocks(settings, store, repository) if repository else ():
-            name = os.fsdecode(block_name(key))
+        for made, content in _blocks(settings, store, repository) if repository else ():
+            name = os.fsdecode(made)
             if _content(folder / name) != content:
                 replace(folder / name, content)
             written.add(name)
-            places.add(key.partition(b"\0")[0])
+            places.add(content.partition(b"\0")[0])
     for path in folder.iterdir():
         place = _content(path).partition(b"\0")[0]
         stale = everything or place in places or not os.path.isdir(place)  # noqa: PTH112 - bytes
@@ -97,22 +100,28 @@ def _publish(settings: Settings, store: Store, folder: Path, projects: Iterable[
 
 
 def _fingerprint(settings: Settings) -> bytes:
-    made_with = (_FORMAT, RULES_VERSION, settings.redact, settings.memory.tokens)
+    told = (settings.memory.tokens, _prompt_notes(settings))
+    made_with = (_FORMAT, RULES_VERSION, settings.redact, told)
     return hashlib.sha256(msgspec.json.encode(made_with)).hexdigest().encode()
 
 
 def _blocks(
     settings: Settings, store: Store, repository: Repository
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the key and the content of each file of a repository."""
+    """Yield the name and the content of each file of a repository."""
     from whyfor.privacy.redacted_text import redacted  # here: most ingests publish nothing
 
     checkouts = list(_checkouts(repository))
     material = collect(store, repository, None)
     changes = [changed_files(each.top, material.findings) for each in checkouts]
     (material, changes), _ = redacted(settings, (material, changes), rendered=False)
+    most = _prompt_notes(settings)
+    notes = prompt_index(store, material, most) if most else b""
     for common in dict.fromkeys(each.common for each in checkouts):
         yield _file(settings, store, common, b"", material)
+        if notes:
+            key = block_key(common, b"")
+            yield notes_name(key), key + b"\n" + notes
         for branch in _recent_branches(repository, material):
             told = msgspec.structs.replace(material, branch=os.fsdecode(branch))
             yield _file(settings, store, common, branch, told)
@@ -148,14 +157,20 @@ def _recent_branches(repository: Repository, material: BlockMaterial) -> list[by
 def _file(
     settings: Settings, store: Store, common: bytes, branch: bytes, material: BlockMaterial
 ) -> tuple[bytes, bytes]:
-    """Return the key of a block and its file: the key, then twice what the hook writes down and
+    """Return the name of a block and its file: the key, then twice what the hook writes down and
     what it prints, for a start and for the time after a compaction."""
     key = block_key(common, branch)
     tokens = settings.memory.tokens
     start = without_quoted_output(store, material, build_block(material, tokens))
     threads = without_quoted_output(store, material, build_threads(material, tokens))
     lines = [key, *_told("start", start), *_told("threads", threads), b""]
-    return key, b"\n".join(lines)
+    return block_name(key), b"\n".join(lines)
+
+
+def _prompt_notes(settings: Settings) -> int:
+    """Return of how many notes a prompt is told; 0 unless `init --memory-prompts` is in effect."""
+    wanted = any(changed.prompts for changed in load_manifest(settings).files.values())
+    return settings.memory.prompt_notes if wanted else 0
 
 
 def _told(part: str, block: MemoryBlock) -> tuple[bytes, bytes]:
@@ -168,20 +183,7 @@ def _told(part: str, block: MemoryBlock) -> tuple[bytes, bytes]:
         "sources": list(dict.fromkeys(line.source for line in block.lines)),
         "files": list(block.files),
     }
-    return _ascii(facts), _ascii(block.text)
-
-
-def _ascii(value: object) -> bytes:
-    """Return a value as JSON in ASCII, on one line."""
-    text = msgspec.json.encode(value).decode()
-    return "".join(_escaped(character) for character in text).encode()
-
-
-def _escaped(character: str) -> str:
-    if character < "\x7f":
-        return character
-    units = character.encode("utf-16-be")
-    return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
+    return ascii_json(facts), ascii_json(block.text)
 
 
 def _read(path: bytes) -> bytes:

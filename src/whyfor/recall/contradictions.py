@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from whyfor.hook.prompt_words import stem_word
 from whyfor.model.memory import StoredObservation
 
 _ALIKE = 0.6  # share of the words of both
@@ -23,12 +24,11 @@ _NOT = frozenset(
 )
 # Each of these denies its neighbour.
 _PAIRS = (
-    "work:fail pass:fail enabled:disabled enable:disable allowed:forbidden accepts:rejects"
+    "work:fail pass:fail enabled:disabled allowed:forbidden accepts:rejects"
     " true:false valid:invalid required:optional supported:unsupported safe:unsafe"
     " present:missing before:after slower:faster slow:fast synchronous:asynchronous"
 )
 _OPPOSITES = [tuple(pair.split(":")) for pair in _PAIRS.split()]
-_STEM_MIN = 4
 _STOP = frozenset(
     "the and are was were been being this that these those with for from into onto its it is be of"
     " to in on at as by or an a if when then than so do does did has have had will would should can"
@@ -71,7 +71,7 @@ def _is_denied(one: _Claim, other: _Claim) -> bool:
     opposed = [pair for pair in _OPPOSITES if _are_opposed(pair, one.words, other.words)]
     if (one.denied == other.denied) == (len(opposed) % 2 == 0):
         return False
-    paired = frozenset(_stem(word) for pair in opposed for word in pair)
+    paired = frozenset(stem_word(word) for pair in opposed for word in pair)
     mine, theirs = one.words - paired, other.words - paired
     shared = len(mine & theirs)
     return shared >= _SHARED and shared >= _ALIKE * len(mine | theirs)
@@ -79,7 +79,7 @@ def _is_denied(one: _Claim, other: _Claim) -> bool:
 
 def _are_opposed(pair: tuple[str, ...], one: frozenset[str], other: frozenset[str]) -> bool:
     """Whether one text has the first word of a pair, and the other the second."""
-    yes, no = (_stem(word) for word in pair)
+    yes, no = (stem_word(word) for word in pair)
     forth = yes in one and no in other and no not in one and yes not in other
     back = no in one and yes in other and yes not in one and no not in other
     return forth or back
@@ -103,12 +103,5 @@ def _claim(text: str) -> _Claim:
             denied = not denied
             continue
         if word not in _STOP and len(word) > 2:
-            words.add(_stem(word))
+            words.add(stem_word(word))
     return _Claim(frozenset(words), denied)
-
-
-def _stem(word: str) -> str:
-    for ending in ("ing", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= _STEM_MIN:
-            return word.removesuffix(ending)
-    return word

@@ -85,6 +85,42 @@ def test_sessions_are_told_nothing_unless_it_was_chosen(
     assert not (settings.home / "hook" / "memory").exists()
 
 
+def test_prompts_are_told_nothing_unless_that_was_chosen_too(
+    shop: Path, home: Path, cli: Cli, settings: Settings
+) -> None:
+    def asked() -> list[str]:
+        found = [command for command in commands(home) if "--recall" in command]
+        return [command.partition(" 2>")[0].rpartition("--agent ")[2] for command in found]
+
+    def notes() -> list[bytes]:
+        return [path.read_bytes() for path in (settings.home / "hook/memory").glob("*.notes")]
+
+    session("may", shop, home, f"{FOUND} Its key is {SECRET} because nobody changed it.")
+    assert cli("init", "--memory").code == 0
+    assert (asked(), notes()) == ([], [])
+    assert cli("init", "--memory-prompts").code == 0
+    assert asked() == ["claude --recall UserPromptSubmit"]
+    (index,) = notes()
+    assert FOUND.encode() in index
+    assert SECRET.encode() not in index
+    assert b"\nbasket 0:2\n" in index
+    assert cli("init").code == 0  # it stays as chosen
+    assert len(asked()) == 1
+    assert "not what this version would install" not in cli("doctor").out
+    (settings.home / "config.toml").write_text("[memory]\nprompt_notes = 0\n")
+    assert cli("ingest").code == 0
+    assert notes() == []
+    (settings.home / "config.toml").unlink()
+    assert cli("init", "--no-memory-prompts").code == 0
+    assert (asked(), notes()) == ([], [])
+    assert sum("--remember" in command for command in commands(home)) == 1
+    refused = cli("init", "--memory-prompts", "--no-memory")
+    assert (refused.code, "--memory-prompts needs --memory" in refused.err) == (2, True)
+    assert cli("init", "--memory-prompts").code == 0
+    assert cli("init", "--no-memory").code == 0
+    assert asked() == []
+
+
 def test_uninstall_leaves_every_file_as_it_was(
     shop: Path, home: Path, cli: Cli, settings: Settings
 ) -> None:

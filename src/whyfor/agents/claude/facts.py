@@ -16,6 +16,7 @@ from whyfor.agents.facts import (
     hook_events,
     kinds,
     plain_server,
+    prompt_submitted,
     session_start,
     split_words,
 )
@@ -31,7 +32,7 @@ HOOKS = Hookable(
     local=".claude/settings.local.json",
     events=(
         session_start("SessionStart"),
-        *hook_events("UserPromptSubmit"),
+        prompt_submitted("UserPromptSubmit"),
         HookEvent("PostToolUse", "Bash|AskUserQuestion|Task|Agent", annotate=True),
         *hook_events(
             "PermissionRequest Notification Stop StopFailure SubagentStop PreCompact SessionEnd"

@@ -16,6 +16,7 @@ from whyfor.agents.facts import (
     hook_events,
     kinds,
     plain_server,
+    prompt_submitted,
     session_start,
     split_words,
 )
@@ -55,7 +56,7 @@ HOOKS = Hookable(
     local=".codex/hooks.json",
     events=(
         session_start("SessionStart"),
-        *hook_events("UserPromptSubmit"),
+        prompt_submitted("UserPromptSubmit"),
         HookEvent("PostToolUse", "Bash", annotate=True),
         *hook_events("PermissionRequest Stop SubagentStop PreCompact SessionEnd"),
     ),

@@ -13,6 +13,7 @@ from whyfor.agents.facts import (
     hook_events,
     kinds,
     plain_server,
+    prompt_submitted,
     session_start,
     split_words,
 )
@@ -29,7 +30,7 @@ HOOKS = Hookable(
     local=".github/hooks/whyfor.json",
     events=(
         session_start("sessionStart"),
-        *hook_events("userPromptSubmitted"),
+        prompt_submitted("userPromptSubmitted"),
         HookEvent("postToolUse", "bash"),
         *hook_events(
             "permissionRequest notification agentStop subagentStop errorOccurred preCompact "

@@ -15,6 +15,7 @@ from whyfor.agents.facts import (
     hook_events,
     kinds,
     plain_server,
+    prompt_submitted,
     session_start,
     split_words,
 )
@@ -36,7 +37,8 @@ HOOKS = Hookable(
     local=".gemini/settings.json",
     events=(
         session_start("SessionStart"),
-        *hook_events("BeforeAgent AfterAgent"),
+        prompt_submitted("BeforeAgent"),
+        *hook_events("AfterAgent"),
         HookEvent("AfterTool", SHELL, annotate=True),
         *hook_events("Notification SessionEnd"),
     ),

@@ -149,7 +149,7 @@ def _settings_file(
     if off:
         what = f"{agent.title}: all hooks are turned off by {off} in {path}"
         health.say("silent", what, "Turn them on there, if you want its sessions announced.")
-    answers = HookAnswers(changed.annotate, changed.memory)
+    answers = HookAnswers(changed.annotate, changed.memory, changed.prompts)
     wanted = {on.event: hook_command(settings, agent.agent, on, answers) for on in agent.events}
     _compare_commands(health, agent, wanted, found)
     own = agent.folder(settings.user_home, settings.env)

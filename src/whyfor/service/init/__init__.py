@@ -84,6 +84,7 @@ class InitOptions(msgspec.Struct, frozen=True, kw_only=True):
     local: bool = False
     annotate: bool | None = None  # None: as it was before
     memory: bool | None = None  # None: as it was before
+    prompts: bool | None = None  # None: as it was before; never without memory
     notice: bool = True
     dry_run: bool = False
 
@@ -98,7 +99,7 @@ def init(
 ) -> InitReport:
     """Install hooks for the agents on this machine and for the repository of a folder, then read
     and link the history."""
-    options = options or InitOptions()
+    options = _whole_choice(options or InitOptions())
     repository = git_hooks.find_hooked(folder)
     if options.local and repository is None:
         raise BadInput("--local needs a repository", "Run it inside one, or leave --local away.")
@@ -123,6 +124,15 @@ def init(
     if not options.dry_run:
         report.ingest = ingest(settings, announce=announce, linking=linking)
     return report
+
+
+def _whole_choice(options: InitOptions) -> InitOptions:
+    """Return the options with what they imply; raise BadInput for those that exclude each other."""
+    if options.prompts and options.memory is False:
+        raise BadInput("--memory-prompts needs --memory", "Leave --no-memory away.")
+    if options.prompts:
+        return msgspec.structs.replace(options, memory=True)
+    return options
 
 
 def memory_choice(settings: Settings) -> bool | None:
@@ -188,9 +198,10 @@ class _Init:
         if here and git_hooks.tracked(here, path):
             step.note = "left alone: git tracks it, so our hooks would reach your colleagues"
             return
-        answers = HookAnswers(bool(self.annotate), self._remembers(path))
+        remembers = self._remembers(path)
+        answers = HookAnswers(bool(self.annotate), remembers, remembers and self._prompts(path))
         record = ChangedByInit("agent", agent.agent, wall_clock(), annotate=answers.annotate)
-        record.memory = answers.memory
+        record.memory, record.prompts = answers.memory, answers.prompts
         known = self.footprint.files.get(to_text(path))
         record.server = known is not None and known.server
         record.repository = to_text(here.common) if here else None
@@ -213,10 +224,21 @@ class _Init:
             return self.options.memory
         return known.memory if known else bool(self.footprint.memory)
 
+    def _prompts(self, path: Path) -> bool:
+        """Whether sessions of these settings are told of notes with a prompt."""
+        known = self.footprint.files.get(to_text(path))
+        if self.options.prompts is not None:
+            return self.options.prompts
+        return known.prompts if known else self.footprint.prompts
+
     def remember(self) -> None:
         """Keep the person's choice, and have blocks made or removed."""
         if self.options.memory is not None:
             self.footprint.memory = self.options.memory
+            self.footprint.prompts = self.footprint.prompts and self.options.memory
+        if self.options.prompts is not None:
+            self.footprint.prompts = self.options.prompts
+        if (self.options.memory, self.options.prompts) != (None, None):
             self._keep()
         if not self.dry_run:
             told = any(changed.memory for changed in self.footprint.files.values())
@@ -256,6 +278,7 @@ class _Init:
         record = ChangedByInit("server", place.agent, wall_clock())
         if known is not None:
             record.annotate, record.memory = known.annotate, known.memory
+            record.prompts = known.prompts
         record.server = wanted
         if known is None:
             record.memory = wanted
