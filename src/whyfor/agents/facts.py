@@ -88,6 +88,19 @@ class ServerPlace(msgspec.Struct, frozen=True, kw_only=True):
     toml: bool = False
 
 
+class PluginFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of ours that an agent without command hooks loads: it asks our hook."""
+
+    agent: str
+    title: str
+    folder: Callable[[Path, Mapping[str, str]], Path]
+    """From the user's home and the environment."""
+    file: str
+    """Below that folder."""
+    source: str
+    """The file in the agent's package that it is made from."""
+
+
 def plain_server(command: list[str], env: dict[str, str]) -> dict[str, Any]:
     """Return a server as most agents write it."""
     made: dict[str, Any] = {"command": command[0], "args": command[1:]}
@@ -116,6 +129,7 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     hooks: Hookable | None = None
     servers: ServerPlace | None = None
+    plugin: PluginFile | None = None
     hook_events: Mapping[str, str] = {}
     """What its hooks say of a session's status, by the event's name."""
     notices: Mapping[str, str] = {}

@@ -53,6 +53,13 @@ def hook_command(settings: Settings, agent: str, on: HookEvent, answers: HookAns
     )
 
 
+def plugin_hook(settings: Settings, agent: str) -> list[str]:
+    """Return the command by which a plugin asks what a session is told at its start."""
+    hook = str(hook_folder(settings) / "hook.py")
+    words = [interpreter(), "-I", "-S", hook, "--agent", agent, "--remember", "SessionStart"]
+    return [to_text(word) for word in words]
+
+
 def server_variables(settings: Settings) -> dict[str, str]:
     """Return what our MCP server must be told of the environment: agents pass little of it on."""
     given = settings.env.get("WHYFOR_HOME")

@@ -42,7 +42,7 @@ class InstallStep(msgspec.Struct):
 class ChangedByInit(msgspec.Struct, omit_defaults=True):
     """A file of others that we changed, or one that we created."""
 
-    kind: str  # agent | server | skill | exclude
+    kind: str  # agent | server | skill | plugin | exclude
     agent: str
     at: int
     original: bytes | None = None  # none: there was no such file
@@ -169,7 +169,7 @@ def _write(path: Path, now: bytes | None, after: bytes | None) -> None:
 def _without_us(now: bytes, changed: ChangedByInit) -> bytes | None:
     """Return the original content, or, if others have changed the file since, the content without
     our part."""
-    if changed.kind == "skill":
+    if changed.kind in ("skill", "plugin"):
         return changed.original
     if changed.kind == "exclude":
         ours = {line.encode() for line in changed.lines}

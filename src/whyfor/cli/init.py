@@ -30,7 +30,12 @@ _ABOUT_MEMORY = (
     "Whyfor can tell each new session what earlier sessions in the same repository found, decided"
     " and left open (about 1,500 tokens; see: whyfor memory preview)."
 )
-WITHOUT_EVENTS = {"skill": "skill", "exclude": "excluded", "server": "MCP server"}
+WITHOUT_EVENTS = {
+    "skill": "skill",
+    "exclude": "excluded",
+    "server": "MCP server",
+    "plugin": "plugin",
+}
 
 
 @click.command()
@@ -143,9 +148,7 @@ def show_steps(steps: list[InstallStep]) -> None:
     rows = FittedTable("", "agent", "state", "file and hooks", title="file and hooks", wrap=True)
     for step in steps:
         mark, style = SIGN[step.state]
-        name = (
-            AgentCell(step.name) if step.kind in ("agent", "server", "skill") else Text(step.name)
-        )
+        name = AgentCell(step.name) if step.kind not in ("git", "exclude") else Text(step.name)
         where = Text(home_text(step.file)) if step.file else Text(step.note, style="dim")
         rows.add(Text(mark, style=style), name, step.state, where)
         failed = step.state == "failed"

@@ -423,3 +423,35 @@ def test_what_a_person_asked_for_is_told_though_a_tool_printed_it_too(
     assert asked in told
     assert "tell anybody" not in told
     assert "It is slow because, as it says, I must […]" in told
+
+
+def test_a_plugin_is_installed_for_an_agent_without_hooks_and_goes_without_a_trace(
+    shop: Path, home: Path, cli: Cli
+) -> None:
+    folder = home / ".config" / "opencode"
+    folder.mkdir(parents=True)
+    (folder / "opencode.json").write_text('{"theme": "x"}')
+    plugin = folder / "plugins" / "whyfor.js"
+    assert cli("init").code == 0
+    assert not plugin.exists()
+    assert "plugin" in cli("init", "--memory").out
+    assert '--agent","opencode","--remember","SessionStart"' in plugin.read_text()
+    assert "__HOOK__" not in plugin.read_text()
+    health = {each["kind"]: each for each in cli("doctor", "--json").json["hooks"]}["plugin"]
+    assert (health["state"], health["arrived"]) == ("ok", ["SessionStart"])
+    plugin.write_text(plugin.read_text() + "// mine\n")
+    assert "is of another version" in cli("doctor").out
+    assert cli("init").code == 0  # as this version writes it
+    assert "// mine" not in plugin.read_text()
+    assert cli("uninstall").code == 0
+    assert [path.name for path in folder.iterdir()] == ["opencode.json"]
+    assert (folder / "opencode.json").read_text() == '{"theme": "x"}'
+
+
+def test_a_plugin_of_that_name_which_somebody_wrote_stays(shop: Path, home: Path, cli: Cli) -> None:
+    plugin = home / ".config" / "opencode" / "plugins" / "whyfor.js"
+    plugin.parent.mkdir(parents=True)
+    plugin.write_text("export const Mine = async () => ({})\n")
+    assert "is not ours" in " ".join(cli("init", "--memory").out.split())
+    assert cli("uninstall").code == 0
+    assert plugin.read_text() == "export const Mine = async () => ({})\n"

@@ -1,4 +1,4 @@
-"""OpenCode's tools, variables and marks; it has no command hooks."""
+"""OpenCode's tools, variables and marks. It has no command hooks, but loads a plugin of ours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from whyfor.agents.facts import AgentFacts, ArgumentNames, ServerPlace, kinds, split_words
+from whyfor.agents.facts import (
+    AgentFacts,
+    ArgumentNames,
+    PluginFile,
+    ServerPlace,
+    kinds,
+    split_words,
+)
 
 SUBAGENT, QUESTION = "task", "question"
 
@@ -27,6 +34,13 @@ SERVERS = ServerPlace(
     files=("opencode.json", "opencode.jsonc"),
     table="mcp",
     entry=_server,
+)
+PLUGIN = PluginFile(
+    agent="opencode",
+    title="OpenCode",
+    folder=_config_folder,
+    file="plugins/whyfor.js",
+    source="plugin.js",
 )
 FACTS = AgentFacts(
     mark="Oc",
@@ -58,6 +72,7 @@ FACTS = AgentFacts(
     ),
     folder_variables=("XDG_DATA_HOME", "OPENCODE_DB"),
     servers=SERVERS,
+    plugin=PLUGIN,
     presence_variables=("OPENCODE",),
     structure=frozenset(
         split_words(

@@ -13,6 +13,7 @@ import msgspec
 
 from whyfor.agents.facts import Hookable
 from whyfor.agents.hooks import Unmergeable, commands, hookable, turned_off
+from whyfor.agents.plugins import plugin_content, plugin_files
 from whyfor.agents.servers import add_server, listed_server, server_command, server_places
 from whyfor.capture import manifest as prints
 from whyfor.capture import spool
@@ -22,6 +23,7 @@ from whyfor.capture.hook_files import (
     hook_command,
     hook_files,
     interpreter,
+    plugin_hook,
     server_variables,
 )
 from whyfor.capture.manifest import ChangedByInit, hook_folder
@@ -82,6 +84,8 @@ def probe(settings: Settings, here: Path | None) -> list[HookHealth]:
     for path, changed in installed.files.items():
         if changed.kind == "agent":
             found.append(_settings_file(settings, to_path(path), changed, shots))
+        elif changed.kind == "plugin":
+            found.append(_plugin(settings, to_path(path), changed, shots))
     servers = [_server(settings, path, each) for path, each in installed.files.items()]
     found += [health for health in servers if health]
     for common in installed.repositories:
@@ -162,6 +166,26 @@ def _settings_file(
         health.say("untrusted", what, agent.trust or _AGAIN)
     for event, command in found.items():
         shots.append(_Shot(health, event, ["/bin/sh", "-c", command], settings.user_home))
+    return health
+
+
+def _plugin(
+    settings: Settings, path: Path, changed: ChangedByInit, shots: list[_Shot]
+) -> HookHealth:
+    """Return the state of the file that an agent without command hooks loads."""
+    plugin = plugin_files()[changed.agent]
+    hook = plugin_hook(settings, changed.agent)
+    health = HookHealth("plugin", changed.agent, to_text(path))
+    again = "Write it again: whyfor init --memory"
+    try:
+        content = path.read_bytes()
+        if plugin_content(plugin, hook, content) != content:
+            health.say("stale", f"{plugin.title}: {path} is of another version", again)
+    except FileNotFoundError:
+        health.say("missing", f"{plugin.title}: {path} is gone", again)
+    except (OSError, Unmergeable) as error:
+        health.say("broken", f"{plugin.title}: {path}: {prints.error_reason(error)}", again)
+    shots.append(_Shot(health, "SessionStart", hook, settings.user_home))
     return health
 
 

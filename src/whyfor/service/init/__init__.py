@@ -6,13 +6,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.agents.facts import Hookable, HookEvent, ServerPlace
+from whyfor.agents.facts import Hookable, HookEvent, PluginFile, ServerPlace
 from whyfor.agents.hooks import (
     Unmergeable,
     commands,
@@ -22,6 +23,7 @@ from whyfor.agents.hooks import (
     remove,
     same_but_for_ours,
 )
+from whyfor.agents.plugins import plugin_content, plugin_files, plugin_path
 from whyfor.agents.servers import (
     add_server,
     listed_server,
@@ -38,6 +40,7 @@ from whyfor.capture.hook_files import (
     caller,
     hook_command,
     place_hook,
+    plugin_hook,
     quote_word,
     server_variables,
 )
@@ -115,6 +118,7 @@ def init(
     else:
         work.skills(chosen)
         work.servers(chosen)
+        work.plugins()
     if options.with_git:
         work.git(folder)
     work.remember()
@@ -261,7 +265,27 @@ class _Init:
             if wanted or (known is not None and known.server):
                 self._list_server(place, path, wanted)
 
-    def _is_chosen(self, place: ServerPlace) -> bool:
+    def plugins(self) -> None:
+        """Install our plugin for agents without command hooks whose sessions are told of earlier
+        ones, and take it out where they are not."""
+        for name, plugin in plugin_files().items():
+            path = plugin_path(plugin, self.settings.user_home, self.settings.env)
+            known = self.footprint.files.get(to_text(path))
+            if not self._is_chosen(plugin):
+                continue
+            if self._remembers(path):
+                step = InstallStep("plugin", name, "failed", to_text(path))
+                self.steps.append(step)
+                record = ChangedByInit("plugin", name, wall_clock(), memory=True)
+                hook = plugin_hook(self.settings, name)
+                rewrite = prints.Rewrite(to=partial(plugin_content, plugin, hook))
+                self._change(path, record, step, rewrite)
+            elif known:
+                self.steps.append(prints.put_back(path, known, dry_run=self.dry_run))
+                self.footprint.files.pop(to_text(path))
+                self._keep()
+
+    def _is_chosen(self, place: ServerPlace | PluginFile) -> bool:
         if self.options.agents:
             return place.agent in self.options.agents
         return place.folder(self.settings.user_home, self.settings.env).is_dir()
