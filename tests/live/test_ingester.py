@@ -26,10 +26,13 @@ from whyfor.live.hub import RING_ITEMS, StreamFilter
 from whyfor.live.loop import LiveLoop
 from whyfor.locks import ingest_lock
 from whyfor.model.errors import NotFound
+from whyfor.model.memory import MemoryFilter
 from whyfor.model.status import LiveStatus
+from whyfor.recall.block_files import renew_memory
 from whyfor.service.ingest import ingest, sweep
 from whyfor.service.rebuild import rebuild
 from whyfor.store.open import reading
+from whyfor.store.protocol import Store
 
 from . import Live
 
@@ -605,6 +608,54 @@ def test_cards_have_a_title_and_say_what_was_done_last(settings: Settings, agent
         agent.transcript.prompt("And now?")
         agent.write()
         live.until(lambda: str(live.hub.standings[0].summary).endswith("And now?"), 5)
+
+
+def test_notes_of_a_session_are_made_while_it_goes_on(settings: Settings, agent: Agent) -> None:
+    with Live(settings) as live:
+        agent.transcript.prompt("Always run the linter before you commit.")
+        agent.write()
+        live.until(lambda: "Always run the linter before you commit." in notes(settings), 20)
+        agent.transcript.prompt("Never push to main.")
+        agent.write()
+        live.until(lambda: "Never push to main." in notes(settings), 20)
+
+
+def notes(settings: Settings) -> list[str]:
+    with suppress(NotFound), reading(settings) as library:
+        found = library.memory.observations(MemoryFilter(), None)
+        return [each.observation.title for each in found]
+    return []
+
+
+def test_only_the_memory_of_changed_sessions_is_renewed(settings: Settings, home: Path) -> None:
+    agents = [Agent(home, f"s{number}") for number in range(3)]
+    clock, renewed = [1000.0], []
+
+    def renew(settings: Settings, store: Store, limit: int) -> int:
+        renewed.append(renew_memory(settings, store, limit))
+        clock[0] += 0.1  # so long it took
+        return renewed[-1]
+
+    watching = LiveLoop(settings, Quiet(), sweep, clock=lambda: clock[0], remember=renew)
+    watching._watch._clock = lambda: clock[0]
+
+    def run(seconds: float) -> None:
+        ends = clock[0] + seconds
+        while clock[0] < ends:
+            clock[0] += max(watching.turn(rung=True), 0.05)
+
+    run(20)
+    assert sum(renewed) == 3
+    begun, clock[0] = len(renewed), clock[0] + 60
+    agents[1].say()
+    run(2)
+    assert renewed[begun:] == [1]
+    agents[2].say()
+    run(2)
+    assert renewed[begun:] == [1]  # it rests for fifty times as long as it took
+    run(4)
+    assert renewed[begun:] == [1, 1]
+    watching.close()
 
 
 def test_somebody_who_holds_the_lock_for_long_is_said(settings: Settings, home: Path) -> None:

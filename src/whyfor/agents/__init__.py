@@ -14,6 +14,8 @@ _PACKAGES = {
     "copilot": "whyfor.agents.copilot",
     "opencode": "whyfor.agents.opencode",
 }
+_loaded: dict[str, Agent] = {}
+_names = tuple(_PACKAGES)
 
 
 class _Registry(Mapping[str, Agent]):
@@ -21,7 +23,9 @@ class _Registry(Mapping[str, Agent]):
     none."""
 
     def __getitem__(self, name: str) -> Agent:
-        agent: Agent = import_module(_PACKAGES[name]).AGENT
+        agent = _loaded.get(name)
+        if agent is None:
+            agent = _loaded[name] = import_module(_PACKAGES[name]).AGENT
         return agent
 
     def __contains__(self, name: object) -> bool:
@@ -37,10 +41,20 @@ class _Registry(Mapping[str, Agent]):
 AGENTS: Mapping[str, Agent] = _Registry()
 
 
+def agent_names() -> tuple[str, ...]:
+    """Return the names of all agents; the same object until one is added or removed."""
+    return _names
+
+
 def register(name: str, package: str) -> None:
     """Add an agent: `package` is the import path of a module with an `AGENT`."""
+    global _names
     _PACKAGES[name] = package
+    _names = tuple(_PACKAGES)
 
 
 def unregister(name: str) -> None:
+    global _names
     del _PACKAGES[name]
+    _loaded.pop(name, None)
+    _names = tuple(_PACKAGES)

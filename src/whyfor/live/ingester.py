@@ -3,7 +3,7 @@ the list of sources stay open."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,6 +28,9 @@ from whyfor.store.open import journal, open_store
 from whyfor.store.protocol import Store
 from whyfor.store.tombstones import FORGET_MARKER, Tombstones, require_salt
 from whyfor.story.links.save import link_project, projects_to_link
+
+RenewMemory = Callable[[Settings, Store, int], int]
+"""Makes what is remembered of at most so many sessions; returns of how many."""
 
 
 class IncrementalIngest:
@@ -113,6 +116,13 @@ class IncrementalIngest:
                 self._round = None
                 self._finish(store, newest)
         return bool(projects)
+
+    def remember(self, renew: RenewMemory, limit: int, wait: float) -> bool:
+        """Renew the memory of at most `limit` sessions that have something new; return whether
+        there may be more. Raises Busy like `take`."""
+        settings = self.settings
+        with writable(settings), ingest_lock(settings.home, wait), self._mending():
+            return renew(settings, self._connected(), limit) >= limit
 
     def _finish(self, store: Store, newest: int) -> None:
         if newest > store.mark("signals"):

@@ -22,7 +22,7 @@ from whyfor.capture.doorbell import Doorbell, is_asked
 from whyfor.capture.faults import log_error
 from whyfor.capture.watch import Watch
 from whyfor.config import Settings
-from whyfor.live.ingester import IncrementalIngest, file_stamp
+from whyfor.live.ingester import IncrementalIngest, RenewMemory, file_stamp
 from whyfor.live.tracker import StatusTracker
 from whyfor.model.errors import Busy, NotFound, StoreError, WhyforError
 from whyfor.story.status.standing import StatusSink
@@ -36,6 +36,9 @@ SLICE_FILES = 128
 SLICE_BYTES = 4 << 20
 LAG = 0.3  # seconds an agent may write its last lines after its hook has run
 PATIENCE = 5.0  # for which what is written goes before stories that hooks wait for
+REMEMBER = 3.0  # seconds between two looks for what is worth remembering
+REMEMBERED = 20  # sessions at a time: what is written meanwhile waits
+REST = 50  # times as long as that took, so that it takes little of the time there is
 LINK = 60.0  # seconds between two looks for stories, if no hook asks for one
 # between two plain ingests of everything: they also see to what is too old to be kept
 SWEEP = 600.0
@@ -45,7 +48,7 @@ UNREAD = 50
 
 class LiveLoop:
     """The loop. `ingest` is a whole `whyfor ingest`, given the settings and how many seconds it may
-    wait for the lock."""
+    wait for the lock; `remember` renews the memory of sessions, without it only `ingest` does."""
 
     def __init__(
         self,
@@ -53,10 +56,12 @@ class LiveLoop:
         hub: StatusSink,
         ingest: Callable[[Settings, float], object],
         clock: Callable[[], float] = time.monotonic,
+        remember: RenewMemory | None = None,
     ) -> None:
         self.settings = settings
         self.hub = hub
         self._ingest = ingest
+        self._renew = remember
         self._clock = clock
         self._bell = Doorbell(settings.home)
         self._watch = _watch(settings)
@@ -73,6 +78,8 @@ class LiveLoop:
         self._kept_out: float | None = None  # since when somebody else has the lock
         self._retry = self._look_due = self._hang_due = 0.0
         self._read = True  # something was read since stories were last looked for
+        self._news = False  # something was read or linked since memory was last renewed
+        self._remember_due = 0.0
         self._link_due = self._sweep_due = self._tidy_due = self._asked_at = 0.0
 
     def run(self, stop: threading.Event) -> None:
@@ -205,7 +212,7 @@ class LiveLoop:
         self._passed(batch)
         self._one_by_one = max(0, self._one_by_one - 1)
         self._drain = False
-        self._read = True
+        self._read = self._news = True
         if self._taking.asked and not self._asked_at:
             self._asked_at = self._clock()
         self._watch.unread(unread[:UNREAD])
@@ -269,6 +276,8 @@ class LiveLoop:
                 self._read and self._clock() >= self._link_due and not self._backlog
             ):
                 self._link()
+            elif self._renew and self._news and not self._backlog and self._rested():
+                self._remember(self._renew)
             elif not self._backlog and self._clock() >= self._sweep_due:
                 self._sweep()
         except Busy:
@@ -289,7 +298,26 @@ class LiveLoop:
 
     def _linked(self) -> None:
         self._taking.asked, self._asked_at = False, 0.0
+        self._news, self._remember_due = True, 0.0  # commits make notes
         self._read, self._link_due = False, self._clock() + LINK
+
+    def _rested(self) -> bool:
+        return self._clock() >= self._remember_due
+
+    def _remember(self, renew: RenewMemory) -> None:
+        """Make notes, cards and titles of what was read, so that pages need not wait for the next
+        full ingest."""
+        begun = self._clock()
+        self._news = False
+        try:
+            self._news = self._taking.remember(renew, REMEMBERED, WAIT)
+        except Busy:
+            self._news = True
+            raise
+        finally:
+            now = self._clock()
+            self._remember_due = now + max(REMEMBER, REST * (now - begun))
+        self._look_due = 0.0  # to be told at once
 
     def _sweep(self) -> None:
         first = not self._sweep_due

@@ -24,6 +24,7 @@ ObservationType = Literal[
 ObservationState = Literal["verified", "stated", "hypothesis", "refuted"]
 StatementAction = Literal["write", "pin", "unpin", "wrong", "forget", "asked"]
 TITLE_MAX = 120
+PRINTED_MAX = 200  # characters of a tool's result that memory is made of
 
 
 class Quote(msgspec.Struct, frozen=True):

@@ -26,7 +26,7 @@ from whyfor.recall.block import build_block, build_threads
 from whyfor.recall.material import changed_files, collect
 from whyfor.recall.prompt_index import prompt_index
 from whyfor.recall.quoted_output import without_quoted_output
-from whyfor.recall.remember import RULES_VERSION
+from whyfor.recall.remember import RULES_VERSION, remember_waiting
 from whyfor.store.protocol import Store
 from whyfor.story.repositories import Repository, repository_of
 
@@ -59,6 +59,14 @@ def publish_blocks(settings: Settings, store: Store, projects: Iterable[int] | N
         drop_blocks(settings)
         log_error(settings, error)
         return 0
+
+
+def renew_memory(settings: Settings, store: Store, limit: int | None = None) -> int:
+    """Make what is remembered of sessions that have something new, or of the newest `limit` of
+    them, and the blocks of their projects; return how many sessions. Under the ingest lock."""
+    remembered = remember_waiting(store, limit)
+    publish_sessions(settings, store, remembered)
+    return len(remembered)
 
 
 def publish_sessions(settings: Settings, store: Store, sessions: Collection[int]) -> int:

@@ -10,9 +10,11 @@ import msgspec
 
 PROSE_MAX = 20_000  # characters of one text that are looked at, half from each end
 SENTENCE_MAX = 400
-_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_FENCES = ("```", "~~~")
+_SIGNS = "|>-=*_$%#a"  # that what is not prose begins with
 _NOT_PROSE = re.compile(r"^\s*(?:\||>|[-=*_]{3,}\s*$|\d+[→|:]|[$%#]\s\S+$|\s*at \S+\()")
 _MARKER = re.compile(r"^\s*(?:#{1,6}\s+|[-*+•]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+)")
+_MARKERS = "#-*+•"
 _EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__")
 _STOP = re.compile(r"[.!?…]+[\"')\]*`]*(?=\s+[\"'(*`]*[^\W\d_a-z])|[。！？]")
 _ABBREVIATION = 8  # characters of the longest, with its full stop and what is before it
@@ -53,33 +55,46 @@ def _of_lines(text: str, low: int, high: int) -> Iterator[Sentence]:
         stop = text.find("\n", start, high)
         stop = high if stop < 0 else stop
         line = text[start:stop]
-        if _FENCE.match(line):
+        words = line.lstrip()
+        if words.startswith(_FENCES):
             fenced = not fenced
-        elif not fenced and line.strip() and not _NOT_PROSE.match(line):
-            yield from _of_line(text, start, stop)
+        elif words and not fenced and not (_is_sign(words, _SIGNS) and _NOT_PROSE.match(line)):
+            yield from _of_line(text, start, stop, len(line) - len(words))
         start = stop + 1
 
 
-def _of_line(text: str, start: int, stop: int) -> Iterator[Sentence]:
-    marker = _MARKER.match(text[start:stop])
+def _is_sign(words: str, signs: str) -> bool:
+    """Whether a line begins with a number or one of these signs: most lines do not, and need not
+    be looked at more closely."""
+    return words[0] in signs or words[0].isdecimal()
+
+
+def _of_line(text: str, start: int, stop: int, indent: int) -> Iterator[Sentence]:
     heading = item = False
-    if marker:
-        heading = "#" in marker[0]
-        item = not heading
-        start += marker.end()
+    if _is_sign(text[start + indent], _MARKERS):
+        marker = _MARKER.match(text[start:stop])
+        if marker:
+            heading = "#" in marker[0]
+            item = not heading
+            start += marker.end()
     begin = start
     for match in _STOP.finditer(text, start, stop):
         end = match.end()
         if _ABBREVIATED.search(text, max(begin, end - _ABBREVIATION), end):
             continue
-        yield from _sentence(text, begin, end, heading, item)
+        found = _sentence(text, begin, end, heading, item)
+        if found:
+            yield found
         begin = end
-    yield from _sentence(text, begin, stop, heading, item)
+    found = _sentence(text, begin, stop, heading, item)
+    if found:
+        yield found
 
 
-def _sentence(text: str, start: int, end: int, heading: bool, item: bool) -> Iterator[Sentence]:
+def _sentence(text: str, start: int, end: int, heading: bool, item: bool) -> Sentence | None:
     whole = text[start:end]
     start += len(whole) - len(whole.lstrip())
     end -= len(whole) - len(whole.rstrip())
     if start < end and end - start <= SENTENCE_MAX:
-        yield Sentence(without_emphasis(text[start:end]), start, end, heading, item)
+        return Sentence(without_emphasis(text[start:end]), start, end, heading, item)
+    return None

@@ -8,11 +8,18 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from whyfor.agents.edits import first_text, path_in, written_paths
+from whyfor.agents.edits import path_in, written_paths
 from whyfor.agents.todos import open_todos
 from whyfor.agents.tools import command_of, is_in_background, tool_kind
-from whyfor.model.events import StoredEvent
-from whyfor.model.memory import CommandCount, Observation, ObservationType, Quote, cut_title
+from whyfor.model.events import StoredEvent, call_text
+from whyfor.model.memory import (
+    PRINTED_MAX,
+    CommandCount,
+    Observation,
+    ObservationType,
+    Quote,
+    cut_title,
+)
 from whyfor.recall.command_families import CheckCommand, check_in, covers
 from whyfor.story.failures import kind_of
 
@@ -107,11 +114,11 @@ class SessionWalk:
         self.since_todos += 1
         data = event.data or {}
         given = data.get("input")
-        ident = first_text(data, "id") or str(event.seq)
+        ident = _ident(data) or str(event.seq)
         kind = tool_kind(event.name or "", self.agent, given)
         if kind in ("shell", "typed"):
             if not is_in_background(given, ""):
-                self._start_check(ident, command_of(given) or event.text, event.seq)
+                self._start_check(ident, command_of(given) or _words(event), event.seq)
         elif kind == "read":
             path = path_in(given)
             if path:
@@ -119,7 +126,7 @@ class SessionWalk:
         elif kind in ("todo", "plan"):
             self._list(given, event.seq)
         else:
-            self.pending[ident] = written_paths(given, event.text)
+            self.pending[ident] = written_paths(given, _words(event))
 
     def _list(self, given: object, seq: int) -> None:
         items = open_todos(given)
@@ -134,7 +141,7 @@ class SessionWalk:
 
     def result(self, turn: SessionTurn, event: StoredEvent) -> None:
         data = event.data or {}
-        ident = first_text(data, "id")
+        ident = _ident(data)
         self.answered.add(ident)
         turn.last_step = event.seq
         failed = bool(data.get("failed"))
@@ -173,7 +180,7 @@ class SessionWalk:
         if command.decides and failed:
             if command.alone and (before or len(self.failures) < _FAMILIES_MAX):
                 self.failures[command.family] = FailedCheck(
-                    check, event.seq, event.text[:200], len(self.written), turn.number
+                    check, event.seq, event.text[:PRINTED_MAX], len(self.written), turn.number
                 )
             return
         if before is None:
@@ -235,11 +242,21 @@ _ACTS: dict[str, Callable[[SessionWalk, SessionTurn, StoredEvent], None]] = {
 }
 
 
+def _ident(data: dict[str, object]) -> str:
+    ident = data.get("id")
+    return ident if isinstance(ident, str) else ""
+
+
+def _words(call: StoredEvent) -> str:
+    """The words that a call was given."""
+    return call.text or call_text(call.data or {})
+
+
 def _has_ended(event: StoredEvent, failed: bool) -> bool:
     """Whether a command ran to its end: it was not denied, nor stopped by another's failure, nor
     left in the background."""
     if failed:
-        return kind_of(event.kind, event.text[:200], ran=False) not in _NOT_RUN
+        return kind_of(event.kind, event.text[:PRINTED_MAX], ran=False) not in _NOT_RUN
     return not is_in_background(None, event.text)
 
 

@@ -31,8 +31,7 @@ from whyfor.config import Settings
 from whyfor.locks import LOCK_WAIT, ingest_lock
 from whyfor.model.errors import CorruptStore, Disagreement
 from whyfor.model.progress import Announce
-from whyfor.recall.block_files import publish_sessions
-from whyfor.recall.remember import remember_waiting
+from whyfor.recall.block_files import renew_memory
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import journal, open_store
 from whyfor.store.price_table import load_prices
@@ -144,9 +143,8 @@ def _ingest(
             _price(settings, store)
             if link_waiting(store, journal(settings), linking):
                 publish_stories(settings, store)
-            remembered = remember_waiting(store)
             expired = _retain(settings, store)
-            publish_sessions(settings, store, remembered)
+            renew_memory(settings, store)
             totals = store.stats.totals()
     return IngestReport(
         files=counts.files,
@@ -202,7 +200,7 @@ def watch_agents(settings: Settings, hub: StatusSink, stop: threading.Event) -> 
     if settings.memory.model:
         threading.Thread(target=_ask_now_and_then, args=(settings, stop), daemon=True).start()
     threading.Thread(target=_index_now_and_then, args=(settings, stop), daemon=True).start()
-    LiveLoop(settings, hub, sweep).run(stop)
+    LiveLoop(settings, hub, sweep, remember=renew_memory).run(stop)
 
 
 def _ask_now_and_then(settings: Settings, stop: threading.Event) -> None:

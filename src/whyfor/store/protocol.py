@@ -845,6 +845,11 @@ class MemoryStore(Protocol):
         """Return the sessions that have changed since their memory was made, or whose memory was
         made by other rules than those of `version`."""
 
+    def events(self, session: WaitingSession) -> Iterator[StoredEvent]:
+        """Yield the session's own events with what memory is made of: the words of what was said,
+        the data of what was done, and the beginning of what was printed. A call has its words only
+        in its data."""
+
     def save(self, session: WaitingSession, memory: SessionMemory, version: int) -> None:
         """Replace what is remembered of a session, in the caller's transaction."""
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from whyfor.model.errors import Ambiguous, NotFound
-from whyfor.model.events import SEQ_BITS
+from whyfor.model.events import SEQ_BITS, SEQ_MASK, StoredEvent
 from whyfor.model.memory import (
+    PRINTED_MAX,
     CommandCount,
     MemoryFilter,
     ModelCall,
@@ -28,7 +29,7 @@ from whyfor.model.memory import (
     statement_id,
 )
 from whyfor.model.titles import ProposedTitle
-from whyfor.store.sql.database import StoreDatabase, fetch
+from whyfor.store.sql.database import StoreDatabase, fetch, stepped
 from whyfor.store.sql.filters import as_json, session_filter
 from whyfor.store.sql.search_index import index_card
 from whyfor.store.sql.titles import headline
@@ -57,8 +58,25 @@ _TEXT = """(
     SELECT concat_ws(
       ' ', b ->> '$.title', b ->> '$.narrative', b ->> '$.facts')
     FROM (SELECT CAST(o.body AS TEXT) AS b) t)"""
+# The words of what was said, the data of what was done; of what was printed the beginning.
+_EVENTS = f"""
+    SELECT id & {SEQ_MASK}, turn, kind, source, confidence, created_at, observed_at, actor,
+      CASE
+        WHEN kind IN ('user.prompt', 'assistant.message', 'question.asked', 'tool.call') THEN text
+        WHEN kind = 'tool.result' THEN substr(text, 1, {PRINTED_MAX})
+        ELSE ''
+      END,
+      name,
+      CASE
+        WHEN kind IN ('tool.call', 'tool.result', 'question.asked', 'turn.completed') THEN data
+      END
+    FROM events
+    WHERE id BETWEEN ? AND ?
+    ORDER BY id
+"""
 _SHORT = 8  # characters of a key that are shown at least
 _encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 _observation = msgspec.json.Decoder(Observation).decode
 _summary = msgspec.json.Decoder(SessionSummary).decode
 _statement = msgspec.json.Decoder(NoteStatement).decode
@@ -87,9 +105,17 @@ class SqlMemory:
             for number, agent, session_id, first, last, subagent in rows
         ]
 
+    def events(self, session: WaitingSession) -> Iterator[StoredEvent]:
+        base = session.number << SEQ_BITS
+        span = (base + session.first_seq, base + SEQ_MASK)
+        for *fields, data in stepped(self.db, _EVENTS, span):
+            body = _decode(data) if data else None
+            yield StoredEvent(*fields, body)  # type: ignore[call-arg]  # ten fields
+
     def save(self, session: WaitingSession, memory: SessionMemory, version: int) -> None:
         number = session.number
-        self._clear(number)
+        if fetch(self.db, "SELECT 1 FROM memories WHERE session_id = ?", (number,)):
+            self._clear(number)
         self.db.execute("UPDATE vectors SET stale = 1 WHERE session_id = ?", (number,))
         self.db.execute(
             "INSERT INTO memories VALUES(?, ?, ?, ?, ?)",
