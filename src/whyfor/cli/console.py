@@ -6,16 +6,18 @@ looked at once more when it is rendered, whatever it came from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.padding import Padding
 from rich.segment import Segment
 from rich.style import Style
 from rich.table import Table
 from rich.text import Span, Text
 
+from whyfor.cli.quick_text import quick_lines, quick_padding
 from whyfor.model.characters import show_hidden
 from whyfor.terminal import on_one_line
 
@@ -40,6 +42,11 @@ class CleanConsole(Console):
     ) -> Iterable[Segment]:
         if isinstance(renderable, Text):
             renderable = clean_text(renderable)
+        if isinstance(renderable, (Text, Padding)):
+            quick = self._quick(renderable, options or self.options)
+            if quick is not None:
+                yield from quick
+                return
         for segment in super().render(renderable, options):
             text, style, control = segment  # control: the console's own, such as moving the cursor
             plain = text == "\n" or (text.isascii() and text.isprintable())
@@ -47,6 +54,30 @@ class CleanConsole(Console):
                 yield segment
             else:
                 yield _clean_segment(text, style)
+
+    def _quick(self, shown: Text | Padding, options: ConsoleOptions) -> list[Segment] | None:
+        """Return what a plain text, or one with blanks around it, renders to; None if it is left
+        to rich."""
+        if options.no_wrap or options.overflow:
+            return None
+        if isinstance(shown, Text):
+            lines = quick_lines(self, shown, options.max_width, options.justify)
+            return None if lines is None else [*_joined(lines), Segment(shown.end)]
+        inside = shown.renderable
+        around = (shown.top, shown.right, shown.bottom, shown.style, shown.expand)
+        if not isinstance(inside, Text) or around != (0, 0, 0, "none", False):
+            return None
+        text = clean_text(inside)
+        lines = quick_padding(self, text, shown.left, options.max_width, options.justify)
+        return None if lines is None else [*_joined(lines), Segment.line()]
+
+
+def _joined(lines: list[list[Segment]]) -> Iterator[Segment]:
+    """Yield the segments of lines, with a line feed between two lines."""
+    for number, line in enumerate(lines):
+        if number:
+            yield Segment.line()
+        yield from line
 
 
 class CleanTable(Table):

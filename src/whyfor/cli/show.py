@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -46,6 +48,7 @@ _FOLDED_LINES = 12
 _KINDS = frozenset(
     "prompt task said thinking question error compaction interrupted command rewound".split()
 )
+_AT_ONCE = 50  # texts that are laid out before they are printed
 _RUN = 5  # more calls than this in a row fold to one line
 
 
@@ -178,7 +181,7 @@ def _turns(out: Console, found: Conversation) -> None:
         if turn.turn == 0 and not turn.closing:
             continue
         out.print()
-        _prompt(out, turn.prompt or "", turn, turn.turn in found.abandoned)
+        out.print(Group(*_prompt(out, turn.prompt or "", turn, turn.turn in found.abandoned)))
         tools = ", ".join(f"{label(name)} ×{number}" for name, number in turn.tools.items())
         facts = [tools, plural(turn.failures, "failure") if turn.failures else "", _took(turn)]
         facts.append(tokens_text(turn.tokens) if turn.tokens else "")
@@ -195,7 +198,7 @@ def _took(turn: Turn) -> str:
     )
 
 
-def _prompt(out: Console, text: str, turn: Turn | None, left: bool) -> None:
+def _prompt(out: Console, text: str, turn: Turn | None, left: bool) -> Iterator[Text]:
     head = Text.assemble(("▌ ", "bold #6f7ee0"))
     number = f"{turn.turn}  " if turn else ""
     when = moment_text(turn.started_at) if turn else ""
@@ -203,11 +206,11 @@ def _prompt(out: Console, text: str, turn: Turn | None, left: bool) -> None:
         f"{number}{when}{'  (abandoned: the conversation went on elsewhere)' if left else ''}",
         style="dim",
     )
-    out.print(head)
+    yield head
     style = "dim" if left else "bold"
     for line in clean(text).splitlines() or ["(no prompt)"]:
         for piece in Text(line, style=style).wrap(out, max(20, out.width - 2)) or [Text("")]:
-            out.print(Text.assemble(("▌ ", "bold #6f7ee0"), piece))
+            yield Text.assemble(("▌ ", "bold #6f7ee0"), piece)
 
 
 # -- the conversation ----------------------------------------------------------------------------
@@ -215,18 +218,27 @@ def _prompt(out: Console, text: str, turn: Turn | None, left: bool) -> None:
 
 def _conversation(out: Console, found: Conversation, thinking: bool, tools: bool) -> None:
     _head(out, found)
+    shown = _shown(out, found, thinking, tools)
+    while batch := list(islice(shown, _AT_ONCE)):
+        out.print(Group(*batch))
+    if not thinking and any(e.kind == "assistant.thinking" and e.text for e in found.events):
+        print_note("Thinking is folded: --thinking. Tool results: --tools.")
+
+
+def _shown(
+    out: Console, found: Conversation, thinking: bool, tools: bool
+) -> Iterator[RenderableType]:
+    """Yield what is printed of a conversation."""
     turns = {turn.turn: turn for turn in found.turns}
     wanted = TranscriptFilter(_KINDS if thinking else _KINDS - {"thinking"})
     for entry in transcript(found.events, found.session, wanted, found.abandoned):
         if entry.calls:
-            _calls(out, entry.calls, tools)
+            yield from _calls(entry.calls, tools)
         elif entry.kind in ("prompt", "task"):
-            out.print()
-            _prompt(out, entry.text, turns.get(entry.turn), entry.left)
+            yield Text("")
+            yield from _prompt(out, entry.text, turns.get(entry.turn), entry.left)
         else:
-            out.print(_entry(entry))
-    if not thinking and any(e.kind == "assistant.thinking" and e.text for e in found.events):
-        print_note("Thinking is folded: --thinking. Tool results: --tools.")
+            yield _entry(entry)
 
 
 def _entry(entry: TranscriptEntry) -> RenderableType:
@@ -250,28 +262,27 @@ def _entry(entry: TranscriptEntry) -> RenderableType:
     return Text(f"   {one_line(entry.text)}", style="dim")
 
 
-def _calls(out: Console, run: list[TranscriptCall], tools: bool) -> None:
+def _calls(run: list[TranscriptCall], tools: bool) -> Iterator[RenderableType]:
     if len(run) > _RUN and not tools:
         names = Counter(call.name for call in run)
         told = ", ".join(f"{name} ×{number}" for name, number in names.items())
-        out.print(Text(f"   ▸ {told}", style="dim"))
+        yield Text(f"   ▸ {told}", style="dim")
         run = [call for call in run if call.diff or call.outcome]
     for call in run:
-        out.print(_call(call, tools))
+        yield from _call(call, tools)
 
 
-def _call(call: TranscriptCall, tools: bool) -> RenderableType:
+def _call(call: TranscriptCall, tools: bool) -> Iterator[RenderableType]:
     most = None if tools else _FOLDED_LINES
     line = Text.assemble(("   ▸ ", "dim"))
     line.append(call.name, style="bold")
     line.append("  " + one_line(call.argument)[:120], style="dim")
     line.append_text(_outcome(call))
-    parts: list[RenderableType] = [line]
+    yield line
     if call.diff:
-        parts.append(Padding(_coloured(call.diff, most), (0, 0, 0, 7), expand=False))
+        yield Padding(_coloured(call.diff, most), (0, 0, 0, 7), expand=False)
     if call.result and (tools or call.outcome == "failed"):
-        parts.append(Padding(_folded(call.result, most), (0, 0, 0, 7), expand=False))
-    return Group(*parts)
+        yield Padding(_folded(call.result, most), (0, 0, 0, 7), expand=False)
 
 
 def _outcome(call: TranscriptCall) -> Text:
