@@ -220,7 +220,7 @@ def _conversation(out: Console, found: Conversation, thinking: bool, tools: bool
     _head(out, found)
     shown = _shown(out, found, thinking, tools)
     while batch := list(islice(shown, _AT_ONCE)):
-        out.print(Group(*batch))
+        out.print(Group(*batch), crop=False)  # nothing is wider
     if not thinking and any(e.kind == "assistant.thinking" and e.text for e in found.events):
         print_note("Thinking is folded: --thinking. Tool results: --tools.")
 
