@@ -41,7 +41,7 @@ class _Registry(Mapping[str, Agent]):
 AGENTS: Mapping[str, Agent] = _Registry()
 
 
-def agent_names() -> tuple[str, ...]:
+def registered_agents() -> tuple[str, ...]:
     """Return the names of all agents; the same object until one is added or removed."""
     return _names
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from whyfor.agents import AGENTS, agent_names
+from whyfor.agents import AGENTS, registered_agents
 from whyfor.agents.facts import AgentFacts, ArgumentNames, kinds
 from whyfor.model.tools import MCP, ToolKind
 
@@ -50,18 +50,18 @@ def tool_kind(name: str, agent: str = "", given: Any = None) -> ToolKind:
 
 def is_of_an_agent(name: str) -> bool:
     """Return whether one of the agents has a tool of this name itself."""
-    return name.lower() in _tools(agent_names())
+    return name.lower() in _tools(registered_agents())
 
 
 def names_of(kind: ToolKind) -> frozenset[str]:
     """Return the names of all tools of a kind, in lower case."""
-    tables = (_tools(agent_names()), _FOREIGN)
+    tables = (_tools(registered_agents()), _FOREIGN)
     return frozenset(name for table in tables for name, each in table.items() if each == kind)
 
 
 def argument_names(agent: str = "") -> ArgumentNames:
     """Return the argument names of an agent first, then those of all others."""
-    return _argument_names(agent, agent_names())
+    return _argument_names(agent, registered_agents())
 
 
 def command_of(given: Any) -> str:
@@ -118,12 +118,12 @@ def was_denied(result: Mapping[str, object] | None, text: str) -> bool:
     result."""
     data = result or {}
     return bool(data.get("rejected")) or (
-        bool(data.get("failed")) and text.startswith(_refusals(agent_names()))
+        bool(data.get("failed")) and text.startswith(_refusals(registered_agents()))
     )
 
 
 def _facts(agent: str) -> tuple[AgentFacts, ...]:
-    return _ordered(agent, agent_names())
+    return _ordered(agent, registered_agents())
 
 
 # The caches depend on who is registered.

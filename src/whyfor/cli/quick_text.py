@@ -15,7 +15,7 @@ from rich.text import Text
 _PLAIN = re.compile(r"[ -~\n–—‘’“”…·×▸←↑→↓✕▌•─│├└┄■↶]*")
 _WORD = re.compile(r"\s*\S+\s*")
 
-Run = tuple[int, int, Style]
+_Run = tuple[int, int, Style]
 """A part of a text, from and to, and how it looks."""
 
 
@@ -65,9 +65,9 @@ def quick_padding(
     return lines
 
 
-def _runs(console: Console, text: Text, base: Style) -> list[Run] | None:
+def _runs(console: Console, text: Text, base: Style) -> list[_Run] | None:
     """Return the parts of a text in order; None if its spans overlap."""
-    runs: list[Run] = []
+    runs: list[_Run] = []
     at = 0
     for span in text.spans:
         if span.start < at:
@@ -81,7 +81,7 @@ def _runs(console: Console, text: Text, base: Style) -> list[Run] | None:
     return runs
 
 
-def _styled(plain: str, runs: list[Run], start: int, stop: int) -> list[Segment]:
+def _styled(plain: str, runs: list[_Run], start: int, stop: int) -> list[Segment]:
     found: list[Segment] = []
     for low, high, style in runs:
         if high <= start:

@@ -85,8 +85,13 @@ def marked(data: bytes) -> bool:
     """Return whether there is a tag at all; fast if the word does not occur."""
     lower = data.lower()
     at = 0
-    while (word := lower.find(b"private", at)) >= 0:
-        floor, at = at, word + 7
+    # of the word only its beginning, which is found in half the time: the rest of its letters are
+    # the most frequent ones
+    while (word := lower.find(b"priv", at)) >= 0:
+        floor, at = at, word + 4
+        if not lower.startswith(b"private", word):
+            continue
+        at = word + 7
         if tag_start(lower, word, floor)[0] >= 0 and tag_end(lower, at, len(lower)) >= 0:
             return True
     return False

@@ -22,10 +22,6 @@ from whyfor.model.ascii_json import ascii_json
 from whyfor.model.errors import WhyforError
 from whyfor.model.memory import BlockMaterial, MemoryBlock
 from whyfor.model.paths import to_path, to_text
-from whyfor.recall.block import build_block, build_threads
-from whyfor.recall.material import changed_files, collect
-from whyfor.recall.prompt_index import prompt_index
-from whyfor.recall.quoted_output import without_quoted_output
 from whyfor.recall.remember import RULES_VERSION, remember_waiting
 from whyfor.store.protocol import Store
 from whyfor.story.repositories import Repository, repository_of
@@ -117,7 +113,10 @@ def _blocks(
     settings: Settings, store: Store, repository: Repository
 ) -> Iterator[tuple[bytes, bytes]]:
     """Yield the name and the content of each file of a repository."""
-    from whyfor.privacy.redacted_text import redacted  # here: most ingests publish nothing
+    # here: most ingests publish nothing
+    from whyfor.privacy.redacted_text import redacted
+    from whyfor.recall.material import changed_files, collect
+    from whyfor.recall.prompt_index import prompt_index
 
     checkouts = list(_checkouts(repository))
     material = collect(store, repository, None)
@@ -167,6 +166,9 @@ def _file(
 ) -> tuple[bytes, bytes]:
     """Return the name of a block and its file: the key, then twice what the hook writes down and
     what it prints, for a start and for the time after a compaction."""
+    from whyfor.recall.block import build_block, build_threads
+    from whyfor.recall.quoted_output import without_quoted_output
+
     key = block_key(common, branch)
     tokens = settings.memory.tokens
     start = without_quoted_output(store, material, build_block(material, tokens))

@@ -21,6 +21,7 @@ from whyfor.store.sqlite.driver import explained as explained
 from whyfor.store.sqlite.driver import translate as translate
 
 BUSY_MS = 10_000
+_STATEMENTS = 400  # that are kept prepared: an ingest runs some 200 for each file
 
 
 def connect(path: Path, *, readonly: bool = False) -> StoreConnection:
@@ -30,7 +31,9 @@ def connect(path: Path, *, readonly: bool = False) -> StoreConnection:
             flags = apsw.SQLITE_OPEN_READONLY
         else:
             flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        db = StoreConnection(file_name(path), flags=flags | uri_flag(path))
+        db = StoreConnection(
+            file_name(path), flags=flags | uri_flag(path), statementcachesize=_STATEMENTS
+        )
         try:
             db.set_busy_timeout(BUSY_MS)
             _prepare(db, readonly)

@@ -410,6 +410,11 @@ WHEN NEW.started_at IS NOT NULL AND NEW.ended_at IS NOT NULL
       AND begun_at <= NEW.ended_at); END;
 """
 
+# The files of a note are deleted with it, by its key.
+_M025 = """
+CREATE INDEX observation_files_of_note ON observation_files(key);
+"""
+
 MIGRATIONS = (
     _M001,
     _M002,
@@ -435,6 +440,7 @@ MIGRATIONS = (
     _M022,
     _M023,
     _M024,
+    _M025,
 )
 _INDEXED = 15  # the version whose search index is made anew
 VERSION = len(MIGRATIONS)
