@@ -10,6 +10,7 @@ from tests.store.contract.build import NOW, SHOP, Build, checkpoint, part
 from whyfor.model.errors import Ambiguous, NotFound
 from whyfor.model.events import Touch
 from whyfor.model.memory import (
+    PRINTED_MAX,
     CommandCount,
     MemoryFilter,
     ModelCall,
@@ -59,6 +60,27 @@ def test_a_session_waits_until_its_memory_is_as_new_as_it_is(
     assert [each.number for each in store.memory.waiting(2)] == [session]
     build.session("a", build.event("assistant.message", "Done"))
     assert store.memory.waiting(1) == [WaitingSession(session, "claude", "a", 1, 2)]
+
+
+def test_memory_is_made_from_the_words_and_what_was_done(store: SharedStore, build: Build) -> None:
+    """What was printed is cut, what was thought is left out, and a call's words are in its data."""
+    given = {"id": "c1", "input": {"command": "make"}}
+    session = build.session(
+        "a",
+        build.event("user.prompt", "Fix it"),
+        build.event("assistant.thinking", "Hm"),
+        build.event("tool.call", "make", name="Bash", data=given),
+        build.event("tool.result", "x" * 1000, data={"id": "c1", "failed": True}),
+        build.event("assistant.message", "Done"),
+    )
+    found = list(store.memory.events(WaitingSession(session, "claude", "a", 2, 5)))
+    assert [(each.seq, each.kind, each.text, each.data) for each in found] == [
+        (2, "assistant.thinking", "", None),
+        (3, "tool.call", "", given),
+        (4, "tool.result", "x" * PRINTED_MAX, {"id": "c1", "failed": True}),
+        (5, "assistant.message", "Done", None),
+    ]
+    assert found[1].name == "Bash"
 
 
 def test_a_memory_takes_the_place_of_the_one_before(store: SharedStore, build: Build) -> None:

@@ -224,6 +224,7 @@ CREATE INDEX observations_newest ON observations(team_project, at);
 CREATE INDEX observations_replaced ON observations(replaces) WHERE replaces IS NOT NULL;
 CREATE TABLE observation_files(
   path text NOT NULL, key text NOT NULL, OWNED, PRIMARY KEY(team_project, person, path, key));
+CREATE INDEX observation_files_of_note ON observation_files(key);
 CREATE TABLE session_commands(
   session_id bigint NOT NULL, family text NOT NULL, command text NOT NULL, runs bigint NOT NULL, ok bigint NOT NULL,
   failed bigint NOT NULL, last_ok bigint, ok_seq bigint NOT NULL DEFAULT 0, OWNED, PRIMARY KEY(session_id, family));
