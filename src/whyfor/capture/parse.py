@@ -65,7 +65,7 @@ class SegmentParser:
             signal = spool.signal(found, self.writer.session_around)
             self.writer.add_signals([signal])
             if signal.repository:
-                self._locate(signal.repository)
+                self.locate(signal.repository)
         self.writer.add_problems(source, problems, {})
         source.unparsed += len(problems)
         source.position, source.tail = entry.end, 0
@@ -103,7 +103,7 @@ class SegmentParser:
             return  # nothing of it is kept: not even that there was a session
         for bucket in sink.buckets.values():
             if (cwd := bucket.facts.get("cwd")) and self.writer.homeless(agent.name, bucket):
-                self._locate(cwd, bucket.facts.get("remote"))
+                self.locate(cwd, bucket.facts.get("remote"))
             self.writer.apply(agent.name, bucket, entry.observed_at, mutable=agent.mutable)
 
     def _read_tail(
@@ -123,7 +123,7 @@ class SegmentParser:
         shorten_results(sink, LongTextPlace(source.id, entry.generation, entry.start))
         sink.unknown.clear()
 
-    def _locate(self, cwd: str, remote: str | None = None) -> None:
+    def locate(self, cwd: str, remote: str | None = None) -> None:
         """Learn which project a folder belongs to, once per run; when it is gone, keep what was
         known, or what the session says it was a clone of."""
         if (cwd, remote) in self._placed or self.journal is None:

@@ -48,6 +48,10 @@ class MissingExtra(WhyforError):
     kind = "missing_extra"
 
 
+class OutdatedUpload(WhyforError):
+    kind = "outdated_upload"
+
+
 class NotRedacted(WhyforError):
     kind = "not_redacted"
 

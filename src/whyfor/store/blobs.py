@@ -116,26 +116,7 @@ class FolderBlobs:
         return content[start : start + size]
 
     def _object(self, digest: str) -> bytes:
-        import hashlib
-
-        import zstandard
-
-        packed = (self.folder / _name(digest)).read_bytes()
-        try:
-            if zstandard.get_frame_parameters(packed).content_size > MAX_SEGMENT:
-                raise StoreError(
-                    f"segment {digest[:12]} claims to be too large", "Run: whyfor doctor"
-                )
-            content = zstandard.ZstdDecompressor().decompress(packed)
-        except zstandard.ZstdError as error:
-            raise StoreError(
-                f"segment {digest[:12]} is damaged: {error}", "Run: whyfor doctor"
-            ) from None
-        if hashlib.sha256(content).hexdigest() != digest:
-            raise StoreError(
-                f"segment {digest[:12]} does not hold what its name says", "Run: whyfor doctor"
-            )
-        return content
+        return unpack_object(digest, (self.folder / _name(digest)).read_bytes())
 
     def has(self, address: str) -> bool:
         return self._is_there(address) or self._is_there(self._current(address))
@@ -201,6 +182,28 @@ class FolderBlobs:
 
     def size(self) -> int:
         return sum(path.stat().st_size for path in self.folder.glob("*/*"))
+
+
+def unpack_object(digest: str, packed: bytes, most: int = MAX_SEGMENT) -> bytes:
+    """Return the content of an object. Raises StoreError if it is damaged, if it is not what its
+    name says, or if it claims to have more than `most` bytes."""
+    import hashlib
+
+    import zstandard
+
+    try:
+        if zstandard.get_frame_parameters(packed).content_size > most:
+            raise StoreError(f"segment {digest[:12]} claims to be too large", "Run: whyfor doctor")
+        content = zstandard.ZstdDecompressor().decompress(packed, max_output_size=most)
+    except zstandard.ZstdError as error:
+        raise StoreError(
+            f"segment {digest[:12]} is damaged: {error}", "Run: whyfor doctor"
+        ) from None
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise StoreError(
+            f"segment {digest[:12]} does not hold what its name says", "Run: whyfor doctor"
+        )
+    return content
 
 
 def _name(digest: str) -> str:

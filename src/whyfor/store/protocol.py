@@ -1043,6 +1043,12 @@ class RemovalStore(Protocol):
         """Delete everything read from a session's records; the session, its folder and its links
         stay."""
 
+    def drop_segments(self, source: int) -> list[str]:
+        """Delete the segments of a source, by its number; return their addresses."""
+
+    def unused_digests(self, digests: Iterable[str]) -> list[str]:
+        """Return which of these are the address of no segment, whoever stored it, each once."""
+
 
 class ForgetStore(RemovalStore, Protocol):
     """What forget reads and deletes, in the caller's transaction."""

@@ -79,7 +79,7 @@ def test_functions_with_other_rights_are_pinned_and_nobody_elses(postgres_18: Te
         WHERE p.pronamespace = 'whyfor'::regnamespace AND p.prosecdef
         """
     ).fetchall()
-    assert len(found) == 10
+    assert len(found) == 11
     for name, owner, config, public in found:
         assert (owner, public) == (FINDER, False), name
         assert config == ["search_path=whyfor, pg_temp"], name

@@ -407,11 +407,15 @@ CREATE FUNCTION known_words(beginning text, most bigint, looked_at bigint) RETUR
 
 
 def _definers() -> str:
-    """Give the functions that see every row to the role that nobody is, and to nobody else."""
     names = ["joined_projects()", "readable_projects()", "writable_project()"]
     names += ["known_words(text, bigint, bigint)"]
     for table in ("words", "passages", "cards"):
         names += [f"found_{table}(tsquery, bigint)", f"count_{table}(tsquery, bigint)"]
+    return _given(*names)
+
+
+def _given(*names: str) -> str:
+    """Give functions that see every row to the role that nobody is, and to nobody else."""
     lines = [f"GRANT CREATE ON SCHEMA whyfor TO {FINDER};"]
     for name in names:
         lines.append(f"ALTER FUNCTION {name} OWNER TO {FINDER};")
@@ -440,5 +444,21 @@ def _first() -> str:
     return "\n".join(parts)
 
 
-MIGRATIONS = (_first,)
+# Whether an object may go: not while anybody of the project still has it.
+_USED = """
+CREATE POLICY finder ON segments FOR SELECT TO {finder} USING (true);
+GRANT SELECT ON segments TO {finder};
+CREATE FUNCTION used_digests(digests text[]) RETURNS TABLE(digest text)
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path = whyfor, pg_temp AS $$
+  SELECT DISTINCT g.digest FROM segments g
+  WHERE g.digest = ANY(digests) AND g.team_project = (SELECT writable_project())
+$$;
+"""
+
+
+def _second() -> str:
+    return _USED.format(finder=FINDER) + _given("used_digests(text[])")
+
+
+MIGRATIONS = (_first, _second)
 VERSION = len(MIGRATIONS)

@@ -28,6 +28,15 @@ from whyfor.store.sql.stats import SqlStats
 from whyfor.store.sql.vectors import SqlVectors
 
 
+class PostgresRemoval(SqlRemoval):
+    db: ScopedConnection
+
+    def _used(self, digests: list[str]) -> set[str]:
+        """Also if somebody else uses them, whose rows a writer does not see."""
+        found = self.db.run("SELECT digest FROM used_digests(%s)", (digests,))
+        return {digest for (digest,) in found}
+
+
 class PostgresStore:
     def __init__(self, db: ScopedConnection) -> None:
         self.db = db
@@ -77,8 +86,8 @@ class PostgresStore:
         return SqlVectors(self.db)
 
     @cached_property
-    def removal(self) -> SqlRemoval:
-        return SqlRemoval(self.db)
+    def removal(self) -> PostgresRemoval:
+        return PostgresRemoval(self.db)
 
     def mark(self, name: str) -> int:
         return self.checkpoints.mark(name)

@@ -70,6 +70,20 @@ class SqlRemoval:
         )
         renew_listing(self.db, [session])
 
+    def drop_segments(self, source: int) -> list[str]:
+        rows = fetch(self.db, "SELECT digest FROM segments WHERE source_id=?", (source,))
+        self.db.execute("DELETE FROM segments WHERE source_id=?", (source,))
+        return [digest for (digest,) in rows]
+
+    def unused_digests(self, digests: Iterable[str]) -> list[str]:
+        wanted = list(dict.fromkeys(digests))
+        used = self._used(wanted) if wanted else set()
+        return [digest for digest in wanted if digest not in used]
+
+    def _used(self, digests: list[str]) -> set[str]:
+        sql = "SELECT digest FROM segments WHERE digest IN (SELECT value FROM json_each(?))"
+        return {digest for (digest,) in fetch(self.db, sql, (as_json(digests),))}
+
 
 def last_event(session: int) -> int:
     """Return the highest id an event of a session can have."""
