@@ -104,7 +104,7 @@ def test_hits_have_every_promised_field_and_a_snippet_with_the_word(
 ) -> None:
     (hit,) = search("zebra")
     assert set(hit) == set(
-        "agent session_id seq turn kind created_at project title snippet score "
+        "type agent session_id seq turn kind created_at project title snippet score "
         "found_in copies passages notes".split()
     )
     assert "zebra-striped" in hit["snippet"]

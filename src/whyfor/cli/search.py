@@ -20,8 +20,15 @@ from whyfor.cli.render import (
 )
 from whyfor.model.query import FoundPassage, Hit, SessionFilter
 from whyfor.model.text import clean, label, one_line
-from whyfor.model.wire.sessions import wire_hit
-from whyfor.service.search import CommitHit, HitRange, search, search_commits
+from whyfor.model.wire.sessions import (
+    WireCommitHit,
+    WireHit,
+    WireNoteHit,
+    wire_commit_hit,
+    wire_hit,
+    wire_note_hit,
+)
+from whyfor.service.search import CommitHit, HitRange, NoteHit, SearchHit, search_results
 
 _LABEL = {
     "user.prompt": "prompt",
@@ -32,6 +39,7 @@ _LABEL = {
 }
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
 
@@ -83,50 +91,89 @@ def command(
     where = SessionFilter(project=project, agent=agent, since=since, until=until, fields=fields)
     which = HitRange(limit, newest=sort == "time", deep=deep, turns=turns)
     settings = config.load()
-    hits = search(settings, " ".join(words), where, which)
+    found = search_results(settings, " ".join(words), where, which)
+    if found.trouble:
+        print_note(f"Searched by words alone: {found.trouble}. See: whyfor doctor")
     if as_json:
-        print_json([wire_hit(hit) for hit in hits])
+        print_json([_wire(hit) for hit in found.hits])
         return
-    commits = [] if turns else search_commits(settings, " ".join(words), where)
-    if not hits and not commits:
+    if not found.hits:
         more = "" if deep else " Or look into long tool results: --deep."
         print_note(f"Nothing found. Fewer words, a prefix*, or fewer filters.{more}")
         return
-    _render(hits, commits)
+    _render(found.hits)
 
 
-def _render(hits: list[Hit], commits: list[CommitHit]) -> None:
+def _wire(hit: SearchHit) -> WireHit | WireNoteHit | WireCommitHit:
+    if isinstance(hit, NoteHit):
+        return wire_note_hit(hit, hit.key)
+    return wire_commit_hit(hit) if isinstance(hit, CommitHit) else wire_hit(hit)
+
+
+def _render(hits: list[SearchHit]) -> None:
+    out = console()
+    sessions = [hit for hit in hits if isinstance(hit, Hit)]
+    ids = printed_ids(passage.session for hit in sessions for passage in hit.passages)
+    ids |= printed_ids(hit.session for hit in sessions)
+    for hit in hits:
+        if isinstance(hit, Hit):
+            _render_session(hit, ids, out)
+        elif isinstance(hit, NoteHit):
+            _render_note(hit, out)
+        else:
+            _render_commit(hit, out)
+    first = hits[0]
+    if isinstance(first, Hit):
+        print_note(f"\nRead one: whyfor show {ids[first.session.name]}")
+    elif isinstance(first, NoteHit):
+        print_note(f"\nRead one: whyfor memory show {first.key[:8]}")
+    else:
+        print_note(f"\nRead one: whyfor show {first.sha[:9]}")
+
+
+def _render_session(hit: Hit, ids: dict[str, str], out: Console) -> None:
     from rich.text import Text
 
-    out = console()
-    ids = printed_ids(passage.session for hit in hits for passage in hit.passages)
-    ids |= printed_ids(hit.session for hit in hits)
-    for hit in hits:
-        session = hit.session
-        head = agent(session.agent)
-        head.append(f" {ids[session.name]}", style="bold")
-        when = age_text(hit.best.created_at or session.started_at)
-        head.append(f"  {when}  {project_text(session.project)}  ", style="dim")
-        head.append(one_line(session.title)[:90])
-        if hit.folded:
-            head.append(f"  {hit.folded}", style="dim")
-        out.print(head, soft_wrap=False, no_wrap=True, overflow="ellipsis")
-        for passage in hit.passages:
-            line = Text.assemble((_place(hit, passage, ids), "dim"), _marked(passage))
-            out.print(line, no_wrap=True, overflow="ellipsis")
-        for note in hit.notes:
-            line = Text.assemble(
-                (f"   note {note.key[:8]} · {note.type}  ", "dim"), clean(note.title)
-            )
-            out.print(line, no_wrap=True, overflow="ellipsis")
-    for commit in commits:
-        when = age_text(commit.committed_at)
-        head = Text.assemble("commit ", (commit.sha[:9], "bold"))
-        head.append(f"  {when}  {project_text(commit.project)}  ", style="dim")
-        head.append(one_line(commit.subject)[:90])
-        out.print(head, no_wrap=True, overflow="ellipsis")
-    first = ids[hits[0].session.name] if hits else commits[0].sha[:9]
-    print_note(f"\nRead one: whyfor show {first}")
+    session = hit.session
+    head = agent(session.agent)
+    head.append(f" {ids[session.name]}", style="bold")
+    when = age_text(hit.best.created_at or session.started_at)
+    head.append(f"  {when}  {project_text(session.project)}  ", style="dim")
+    head.append(one_line(session.title)[:90])
+    if hit.folded:
+        head.append(f"  {hit.folded}", style="dim")
+    out.print(head, soft_wrap=False, no_wrap=True, overflow="ellipsis")
+    for passage in hit.passages:
+        line = Text.assemble(
+            (_place(hit, passage, ids), "dim"), _marked_text(passage.snippet, passage.marks)
+        )
+        out.print(line, no_wrap=True, overflow="ellipsis")
+    for note in hit.notes:
+        line = Text.assemble((f"   note {note.key[:8]} · {note.type}  ", "dim"), clean(note.title))
+        out.print(line, no_wrap=True, overflow="ellipsis")
+
+
+def _render_note(hit: NoteHit, out: Console) -> None:
+    from rich.text import Text
+
+    head = Text.assemble("note ", (hit.key[:8], "bold"))
+    head.append(f"  {age_text(hit.at)}  {project_text(hit.project)}  ", style="dim")
+    head.append(f"{hit.note_type}, {hit.state}", style="dim")
+    out.print(head, no_wrap=True, overflow="ellipsis")
+    out.print(
+        Text.assemble("   ", _marked_text(hit.snippet, hit.marks)),
+        no_wrap=True,
+        overflow="ellipsis",
+    )
+
+
+def _render_commit(hit: CommitHit, out: Console) -> None:
+    from rich.text import Text
+
+    head = Text.assemble("commit ", (hit.sha[:9], "bold"))
+    head.append(f"  {age_text(hit.committed_at)}  {project_text(hit.project)}  ", style="dim")
+    head.append(one_line(hit.subject)[:90])
+    out.print(head, no_wrap=True, overflow="ellipsis")
 
 
 def _place(hit: Hit, passage: FoundPassage, ids: dict[str, str]) -> str:
@@ -139,16 +186,16 @@ def _place(hit: Hit, passage: FoundPassage, ids: dict[str, str]) -> str:
     return f"   {kind} · turn {passage.turn} of {whose}{ids[session.name]}  "
 
 
-def _marked(found: FoundPassage) -> Text:
+def _marked_text(snippet: str, marks: list[tuple[int, int]]) -> Text:
     from rich.text import Text
 
     text = Text()
     at = 0
-    for start, stop in found.marks:
+    for start, stop in marks:
         if start < at:
             continue
-        text.append(clean(found.snippet[at:start]))
-        text.append(clean(found.snippet[start:stop]), style="bold yellow")
+        text.append(clean(snippet[at:start]))
+        text.append(clean(snippet[start:stop]), style="bold yellow")
         at = stop
-    text.append(clean(found.snippet[at:]))
+    text.append(clean(snippet[at:]))
     return text

@@ -15,11 +15,13 @@ from whyfor.agents import AGENTS
 from whyfor.config import Settings
 from whyfor.model.checkpoints import LinkedCommit
 from whyfor.model.errors import BadInput, NotFound
+from whyfor.model.memory import StoredObservation
 from whyfor.model.query import FIELDS, Filters, Hit, Query, SessionFilter, SessionOwner, TurnMatch
 from whyfor.model.sessions import Project
 from whyfor.model.times import parse_when
 from whyfor.recall import query as queries
 from whyfor.recall.related import commit_texts, fitting_commits
+from whyfor.recall.results import COMMITS, SearchResult, result_page
 from whyfor.recall.search import HitRange, hit_page
 from whyfor.recall.snippets import WordFinder, snippet, word_finders
 from whyfor.store.open import OpenStore, reading
@@ -29,11 +31,12 @@ __all__ = [
     "CommitHit",
     "Hit",
     "HitRange",
+    "NoteHit",
     "SearchPage",
     "SearchRequest",
     "search",
-    "search_commits",
     "search_page",
+    "search_results",
 ]
 
 KINDS = ("prompts", "answers", "tools", "thinking", "commits")
@@ -44,8 +47,6 @@ LONGEST = 500  # characters of a query
 MOST = 32  # words of one
 DEEPEST = 1000  # hits one can go through
 _BEGINNING = 2  # letters
-_COMMITS = 300
-_AMONG = 3  # commits among the first hits
 _NEAR = 400  # words that are looked at for one that was meant
 _GIVEN = re.compile(r'(?<!\S)(project|agent|branch|before|after|since|until):("[^"]*"|[^\s"]+)')
 
@@ -77,6 +78,33 @@ class CommitHit(msgspec.Struct, frozen=True):
     marks: list[tuple[int, int]]
 
 
+class NoteHit(msgspec.Struct, frozen=True):
+    """A note with the words, that is not told with a session."""
+
+    key: str
+    note_type: str
+    state: str
+    by: str
+    agent: str
+    session_id: str  # empty: of no session
+    turn: int
+    project: str | None
+    branch: str | None
+    at: int | None
+    snippet: str
+    marks: list[tuple[int, int]]
+
+
+SearchHit = Hit | NoteHit | CommitHit
+
+
+class SearchResults(msgspec.Struct, frozen=True):
+    """What was found; and why sessions were not looked for by meaning, though they could be."""
+
+    hits: list[SearchHit]
+    trouble: str = ""
+
+
 class FacetCounts(msgspec.Struct, frozen=True):
     """Results per filter value, with all other filters applied; None: too many to count, or
     unknown."""
@@ -88,7 +116,7 @@ class FacetCounts(msgspec.Struct, frozen=True):
 
 
 class SearchPage(msgspec.Struct, frozen=True):
-    hits: list[Hit | CommitHit]
+    hits: list[SearchHit]
     next: int | None
     counts: FacetCounts | None  # on the first page
     projects: list[Project]  # to choose from
@@ -122,9 +150,9 @@ class _Search(msgspec.Struct, frozen=True):
     limit: int
 
     def commits(self) -> list[LinkedCommit]:
-        return fitting_commits(self.library, self.query, self.filters, _COMMITS)
+        return fitting_commits(self.library, self.query, self.filters, COMMITS)
 
-    def page(self, commits: list[LinkedCommit]) -> tuple[list[Hit | CommitHit], int | None]:
+    def page(self, commits: list[LinkedCommit]) -> tuple[list[SearchHit], int | None]:
         """Return the hits of a page, and the place to go on from."""
         wanted = self.wanted
         if wanted.kind == "commits":
@@ -133,18 +161,11 @@ class _Search(msgspec.Struct, frozen=True):
             return [*shown], stop if len(commits) > stop else None
         newest = wanted.sort == "time"
         place = HitRange(self.limit, wanted.after, newest=newest, lines=True, deep=wanted.deep)
-        found = hit_page(self.library, self.query, self.filters, place)
+        found = result_page(self.library, self.query, self.filters, place)
         following = found.following
         if following is not None and following >= DEEPEST:
             following = None
-        hits: list[Hit | CommitHit] = [*found.hits]
-        if not wanted.kind and not wanted.after:
-            among = _shown(self.library, commits[:_AMONG], self.query)
-            if newest:
-                hits = sorted([*hits, *among], key=_time, reverse=True)
-            else:
-                hits[1:1] = among
-        return hits, following
+        return _as_hits(self.library, found.results, self.query), following
 
 
 def _found(search: _Search, projects: list[Project]) -> SearchPage:
@@ -279,8 +300,41 @@ def _meant(library: OpenStore, typed: str) -> str:
 # -- hits ----------------------------------------------------------------------------------------
 
 
-def _time(hit: Hit | CommitHit) -> int:
-    return (hit.committed_at if isinstance(hit, CommitHit) else hit.best.created_at) or 0
+def _as_hits(library: OpenStore, results: Iterable[SearchResult], query: Query) -> list[SearchHit]:
+    """Return results with what is shown of them."""
+    listed = list(results)
+    commits = [each for each in listed if isinstance(each, LinkedCommit)]
+    shown = {hit.sha: hit for hit in _shown(library, commits, query)}
+    finders = word_finders(queries.content(query), library.search.stem)
+    hits: list[SearchHit] = []
+    for result in listed:
+        if isinstance(result, Hit):
+            hits.append(result)
+        elif isinstance(result, LinkedCommit):
+            hits.append(shown[result.sha])
+        else:
+            hits.append(_note_hit(result, finders))
+    return hits
+
+
+def _note_hit(stored: StoredObservation, finders: list[WordFinder]) -> NoteHit:
+    note = stored.observation
+    words = note.narrative or note.title
+    text, marks = snippet(words, finders)
+    return NoteHit(
+        key=note.key,
+        note_type=note.type,
+        state=note.state,
+        by=note.by,
+        agent=stored.agent,
+        session_id=stored.session_id,
+        turn=note.turn,
+        project=stored.project,
+        branch=stored.branch,
+        at=note.at,
+        snippet=text,
+        marks=marks,
+    )
 
 
 def _shown(library: OpenStore, commits: list[LinkedCommit], query: Query) -> Iterable[CommitHit]:
@@ -379,7 +433,7 @@ class _Places:
 def _counts(search: _Search, commits: int) -> FacetCounts:
     places = _Places(search)
     kinds = places.by_kind()
-    kinds["commits"] = commits if commits < _COMMITS else None
+    kinds["commits"] = commits if commits < COMMITS else None
     sessions, stories = kinds[""], kinds["commits"]
     kinds[""] = None if sessions is None or stories is None else sessions + stories
     only_commits = search.wanted.kind == "commits"
@@ -398,9 +452,11 @@ def search(settings: Settings, words: str, where: SessionFilter, which: HitRange
         return hit_page(library, query, parse_filters(library, where), which).hits
 
 
-def search_commits(settings: Settings, words: str, where: SessionFilter) -> list[CommitHit]:
-    """Return the few newest commits that have all the words."""
+def search_results(
+    settings: Settings, words: str, where: SessionFilter, which: HitRange
+) -> SearchResults:
+    """Return sessions as `search` does, and among them notes and commits that have the words."""
     query = queries.parse_query(words)
     with reading(settings) as library:
-        found = fitting_commits(library, query, parse_filters(library, where), _COMMITS)
-        return list(_shown(library, found[:_AMONG], query))
+        found = result_page(library, query, parse_filters(library, where), which)
+        return SearchResults(_as_hits(library, found.results, query), found.trouble)

@@ -164,7 +164,7 @@ class WireFoundNote(msgspec.Struct, frozen=True):
     title: str
 
 
-class WireHit(msgspec.Struct, frozen=True):
+class WireHit(msgspec.Struct, frozen=True, tag_field="type", tag="session"):
     agent: str
     session_id: str
     seq: int
@@ -181,8 +181,39 @@ class WireHit(msgspec.Struct, frozen=True):
     notes: list[WireFoundNote]  # made in the session, with the words
 
 
-class WireMarkedHit(WireHit, frozen=True):
+class WireMarkedHit(WireHit, frozen=True, tag_field="type", tag="session"):
     marks: list[tuple[int, int]]  # where in the snippet the words stand
+
+
+class WireNoteHit(msgspec.Struct, frozen=True, tag_field="type", tag="note"):
+    """A note with the words, of a session that is not among the results."""
+
+    id: str
+    note_type: str
+    state: str
+    by: str
+    agent: str
+    session_id: str
+    turn: int
+    project: str | None
+    branch: str | None
+    at: str | None
+    snippet: str
+    marks: list[tuple[int, int]]
+
+
+class WireCommitHit(msgspec.Struct, frozen=True, tag_field="type", tag="commit"):
+    """A commit with the words in its subject or in what is known of it."""
+
+    sha: str
+    subject: str
+    project: str
+    committed_at: str
+    evidence: str
+    confidence: str
+    agents: list[str]
+    snippet: str
+    marks: list[tuple[int, int]]
 
 
 def wire_session(found: Session) -> WireSession:
@@ -250,6 +281,14 @@ def wire_hit(found: Hit) -> WireHit:
 
 def wire_marked_hit(found: Hit) -> WireMarkedHit:
     return copy_fields(WireMarkedHit, found.best, **_hit_fields(found))
+
+
+def wire_note_hit(found: msgspec.Struct, key: str) -> WireNoteHit:
+    return copy_fields(WireNoteHit, found, id=key)
+
+
+def wire_commit_hit(found: msgspec.Struct) -> WireCommitHit:
+    return copy_fields(WireCommitHit, found)
 
 
 def _hit_fields(found: Hit) -> dict[str, Any]:

@@ -10,13 +10,20 @@ from whyfor import __version__
 from whyfor.model.query import SessionFilter
 from whyfor.model.wire.base import ItemList
 from whyfor.model.wire.reports import WireServerHealth, wire_pause, wire_titled_capture
-from whyfor.model.wire.sessions import WireMarkedHit, wire_marked_hit
+from whyfor.model.wire.sessions import (
+    WireCommitHit,
+    WireMarkedHit,
+    WireNoteHit,
+    wire_commit_hit,
+    wire_marked_hit,
+    wire_note_hit,
+)
 from whyfor.model.wire.stats import WireStats, wire_stats
 from whyfor.model.wire.status import WireStatus, wire_status
 from whyfor.server.api.params import Agent, Limit, Project, Text, When, reading_route
 from whyfor.server.page import Kept, Live
 from whyfor.service.agents import agent_title
-from whyfor.service.search import HitRange, search
+from whyfor.service.search import CommitHit, HitRange, NoteHit, SearchHit, search_results
 from whyfor.service.stats import stats
 from whyfor.service.status import capture_health
 
@@ -42,13 +49,20 @@ def find(
         bool, QueryParameter(description="Also read the whole of long tool results: slow.")
     ] = False,
     limit: Limit = 30,
-) -> ItemList[WireMarkedHit]:
-    """Sessions by words in what was asked, answered, thought and done; best first, or newest."""
+) -> ItemList[WireMarkedHit | WireNoteHit | WireCommitHit]:
+    """Sessions by words in what was asked, answered, thought and done, and among them notes and
+    commits; best first, or newest."""
     where = SessionFilter(
         identity=project, agent=agent, since=since, until=until, branch=branch, fields=fields
     )
-    found = search(settings, q, where, HitRange(limit, newest=newest, deep=deep))
-    return ItemList([wire_marked_hit(hit) for hit in found])
+    found = search_results(settings, q, where, HitRange(limit, newest=newest, deep=deep))
+    return ItemList([_wire(hit) for hit in found.hits])
+
+
+def _wire(hit: SearchHit) -> WireMarkedHit | WireNoteHit | WireCommitHit:
+    if isinstance(hit, NoteHit):
+        return wire_note_hit(hit, hit.key)
+    return wire_commit_hit(hit) if isinstance(hit, CommitHit) else wire_marked_hit(hit)
 
 
 @reading_route("/stats")

@@ -18,7 +18,7 @@ from whyfor.model.query import FoundPassage
 from whyfor.server.page import Kept, render_page
 from whyfor.server.render import render_marked
 from whyfor.service.agents import agent_names
-from whyfor.service.search import WHEN, CommitHit, SearchRequest, search_page
+from whyfor.service.search import WHEN, CommitHit, NoteHit, SearchRequest, search_page
 
 LIMIT = 20
 _KINDS = (
@@ -84,6 +84,7 @@ def show(
         spoken=spoken,
         moment_of=moment_of,
         is_commit=lambda hit: isinstance(hit, CommitHit),
+        is_note=lambda hit: isinstance(hit, NoteHit),
     )
 
 

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import cache
 
 import msgspec
 
 from whyfor.model.agent_answers import MemoryLine, MemoryLines, RecallRequest
 from whyfor.model.checkpoints import LinkedCommit
 from whyfor.model.errors import BadInput
-from whyfor.model.memory import MemoryFilter, StoredObservation
+from whyfor.model.memory import StoredObservation
 from whyfor.model.query import Filters, FoundPassage, Hit, Query
 from whyfor.model.times import parse_when
 from whyfor.recall import query as queries
-from whyfor.recall.note_standing import judge_everywhere, supersede_notes
-from whyfor.recall.related import fitting_commits, fitting_notes
+from whyfor.recall.note_standing import judge_everywhere
+from whyfor.recall.related import fitting_commits
+from whyfor.recall.results import COMMITS, SearchResult, find_notes, result_page
 from whyfor.recall.search import HitRange, hit_page
-from whyfor.recall.snippets import word_finders
 from whyfor.service.mcp.lines import commit_id, note_line, session_ids
 from whyfor.store.open import OpenStore
 from whyfor.story.repositories import Repository
 
 PAGE = 12  # lines
-_AMONG = 3  # notes and commits among the first sessions, each
-_NOTES = 600  # that are looked at, newest first
-_COMMITS = 100
 _LONGEST = 500  # characters of a query
 _SAID = {
     "user.prompt": "asked",
@@ -67,12 +63,12 @@ class _Recall(msgspec.Struct, frozen=True):
     def everything(self, after: int) -> tuple[list[MemoryLine], int | None]:
         """Return sessions, and behind the first of them the notes and commits that have all the
         words."""
-        lines, following = self.sessions(after)
-        if not after:
-            notes = self._holding(self._notes()[: 2 * _AMONG])[:_AMONG]
-            commits = self._commits()[:_AMONG]
-            lines[1:1] = [*map(note_line, notes), *map(_commit_line, commits)]
-        return lines, following
+        found = result_page(
+            self.store, self.query, self.filters, HitRange(PAGE, after), self._holding
+        )
+        hits = [each for each in found.results if isinstance(each, Hit)]
+        ids = session_ids(self.store, (hit.session for hit in hits))
+        return [_line(each, ids) for each in found.results], found.following
 
     def sessions(self, after: int) -> tuple[list[MemoryLine], int | None]:
         found = hit_page(self.store, self.query, self.filters, HitRange(PAGE, after))
@@ -87,10 +83,7 @@ class _Recall(msgspec.Struct, frozen=True):
         return _page([_commit_line(commit) for commit in self._commits()], after)
 
     def _notes(self) -> list[StoredObservation]:
-        query = queries.content(self.query)
-        finders = word_finders(query, cache(self.store.search.stem))
-        known = self.store.memory.observations(MemoryFilter(self.filters), _NOTES)
-        return fitting_notes(supersede_notes(known), finders)
+        return find_notes(self.store, self.query, self.filters)
 
     def _holding(self, notes: list[StoredObservation]) -> list[StoredObservation]:
         """Return those that still hold, with how they stand."""
@@ -98,7 +91,7 @@ class _Recall(msgspec.Struct, frozen=True):
         return [note for note in judged if not note.standing.gone]
 
     def _commits(self) -> list[LinkedCommit]:
-        return fitting_commits(self.store, self.query, self.filters, _COMMITS)
+        return fitting_commits(self.store, self.query, self.filters, COMMITS)
 
 
 _RECALLED = {
@@ -107,6 +100,15 @@ _RECALLED = {
     "note": _Recall.notes,
     "commit": _Recall.commits,
 }
+
+
+def _line(result: SearchResult, ids: dict[str, str]) -> MemoryLine:
+    """Return the line for a result; `ids` are those of sessions, by name."""
+    if isinstance(result, Hit):
+        return _session_line(result, ids[result.session.name])
+    if isinstance(result, LinkedCommit):
+        return _commit_line(result)
+    return note_line(result)
 
 
 def _page(lines: list[MemoryLine], after: int) -> tuple[list[MemoryLine], int | None]:
