@@ -34,10 +34,18 @@ OFF_LIMITS = tuple(
         ".gemini",
         ".copilot",
         ".config/opencode",
+        *(".qwen", ".pi", ".factory", ".cline", ".grok", ".kimi-code", ".kimi", ".vibe", ".hermes"),
+        *(".openhands", ".continue", ".local/share/kilo", ".local/share/goose"),
+        ".local/share/crush",
         ".local/share/opencode",
         ".local/share/whyfor",
         "Library/Application Support/whyfor",
     )
+)
+# how the names of variables begin that say where an agent keeps its files, or whose command runs
+AGENTS_VARIABLES = (
+    *("CLAUDE", "CODEX", "GEMINI", "COPILOT", "OPENCODE", "QWEN_", "PI_CODING", "CLINE_", "GROK_"),
+    *("KIMI_", "GOOSE_", "CRUSH_", "VIBE_", "OPENHANDS_", "CONTINUE_", "HERMES_"),
 )
 _touched: list[str] = []
 
@@ -108,11 +116,7 @@ def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     """HOME and all that hangs on it is a temporary folder, and nothing reaches past it."""
     home = tmp_path / "home"
     home.mkdir(exist_ok=True)
-    for name in [
-        n
-        for n in os.environ
-        if n.startswith(("XDG_", "CLAUDE", "CODEX", "GEMINI", "COPILOT", "OPENCODE", "GIT_"))
-    ]:
+    for name in [n for n in os.environ if n.startswith(("XDG_", "GIT_", *AGENTS_VARIABLES))]:
         monkeypatch.delenv(name)
     monkeypatch.delenv("COLUMNS", raising=False)
     for name, value in {

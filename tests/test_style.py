@@ -89,7 +89,14 @@ def _is_route(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bo
     return any(isinstance(decorator, ast.Call) for decorator in node.decorator_list)
 
 
-_SQL_ROOMS = ("store/postgres/", "store/sql/", "store/sqlite/", "locks.py", "agents/opencode/")
+_SQL_ROOMS = (
+    "store/postgres/",
+    "store/sql/",
+    "store/sqlite/",
+    "locks.py",
+    "agents/opencode/",
+    "agents/databases/",
+)
 _SQL = re.compile(
     r"\bSELECT\b.+\bFROM\b|\bINSERT\b.+\bINTO\b|\bUPDATE\b.+\bSET\b|\bDELETE FROM\b|^\s*PRAGMA\b",
     re.DOTALL,

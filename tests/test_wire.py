@@ -134,7 +134,17 @@ def _commands(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict
         assert printed.code in (0, 1), printed.err
         found[label] = _shape(printed.json)
 
-    for verb in ("sessions", "log", "status", "stats", "projects", "top", "doctor", "ingest"):
+    for verb in (
+        "sessions",
+        "log",
+        "status",
+        "stats",
+        "projects",
+        "top",
+        "doctor",
+        "ingest",
+        "agents",
+    ):
         ask(verb, verb, "--json")
     ask("show SESSION", "show", session, "--json")
     ask("show SESSION --turns", "show", session, "--turns", "--json")

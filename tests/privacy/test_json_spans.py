@@ -149,8 +149,9 @@ def test_the_lists_of_structural_keys_differ_only_where_they_are_meant_to() -> N
     assert not SEALED & IDENTITIES
     # what redaction does not guess at, and a private message loses all the same
     assert IDENTITIES - structure == set(
-        "leafuuid parentsessionid sourcetooluseid thread_id threadid created_at updated_at branch "
-        "sha commit commit_hash hash checksum integrity snapshotid interactionid".split()
+        "leafuuid parentsessionid sourcetooluseid thread_id threadid updated_at branch eventid "
+        "sha commit commit_hash hash checksum integrity snapshotid interactionid "
+        "llm_response_id".split()
     )
 
 

@@ -2,17 +2,60 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
 
 from whyfor.agents.base import Agent
 
-_PACKAGES = {
-    "claude": "whyfor.agents.claude",
-    "codex": "whyfor.agents.codex",
-    "gemini": "whyfor.agents.gemini",
-    "copilot": "whyfor.agents.copilot",
-    "opencode": "whyfor.agents.opencode",
+
+class AgentEntry(NamedTuple):
+    """An agent's package, and how to tell without it whether the agent may have files here."""
+
+    package: str
+    traces: tuple[tuple[str, str], ...] = ()
+    """A variable that names a folder, and the folder below the user's home where it is not set; the
+    variable may be empty. None at all: the package is always asked."""
+
+
+_DATA = "XDG_DATA_HOME"
+_PACKAGES: dict[str, AgentEntry] = {
+    "claude": AgentEntry("whyfor.agents.claude"),
+    "codex": AgentEntry("whyfor.agents.codex"),
+    "gemini": AgentEntry("whyfor.agents.gemini"),
+    "copilot": AgentEntry("whyfor.agents.copilot"),
+    "opencode": AgentEntry("whyfor.agents.opencode"),
+    "kilo": AgentEntry("whyfor.agents.kilo", ((f"{_DATA}/kilo", ".local/share/kilo"),)),
+    "qwen": AgentEntry("whyfor.agents.qwen", (("QWEN_RUNTIME_DIR", ""), ("QWEN_HOME", ".qwen"))),
+    "pi": AgentEntry(
+        "whyfor.agents.pi", (("PI_CODING_AGENT_SESSION_DIR", ""), ("PI_CODING_AGENT_DIR", ".pi"))
+    ),
+    "droid": AgentEntry("whyfor.agents.droid", (("", ".factory"),)),
+    "cline": AgentEntry(
+        "whyfor.agents.cline",
+        (("CLINE_SESSION_DATA_DIR", ""), ("CLINE_DATA_DIR", ""), ("CLINE_DIR", ".cline")),
+    ),
+    "grok": AgentEntry("whyfor.agents.grok", (("GROK_HOME", ".grok"),)),
+    "kimi": AgentEntry(
+        "whyfor.agents.kimi", (("KIMI_CODE_HOME", ".kimi-code"), ("KIMI_SHARE_DIR", ".kimi"))
+    ),
+    "goose": AgentEntry(
+        "whyfor.agents.goose",
+        (("GOOSE_PATH_ROOT", ""), (f"{_DATA}/goose", ".local/share/goose")),
+    ),
+    "crush": AgentEntry(
+        "whyfor.agents.crush",
+        (("CRUSH_GLOBAL_DATA", ""), (f"{_DATA}/crush", ".local/share/crush")),
+    ),
+    "vibe": AgentEntry("whyfor.agents.vibe", (("VIBE_HOME", ".vibe"),)),
+    "openhands": AgentEntry(
+        "whyfor.agents.openhands",
+        (("OPENHANDS_CONVERSATIONS_DIR", ""), ("OPENHANDS_PERSISTENCE_DIR", ".openhands")),
+    ),
+    "continue": AgentEntry("whyfor.agents.continue_cli", (("CONTINUE_GLOBAL_DIR", ".continue"),)),
+    "hermes": AgentEntry("whyfor.agents.hermes", (("HERMES_HOME", ".hermes"),)),
 }
 _loaded: dict[str, Agent] = {}
 _names = tuple(_PACKAGES)
@@ -25,7 +68,7 @@ class _Registry(Mapping[str, Agent]):
     def __getitem__(self, name: str) -> Agent:
         agent = _loaded.get(name)
         if agent is None:
-            agent = _loaded[name] = import_module(_PACKAGES[name]).AGENT
+            agent = _loaded[name] = import_module(_PACKAGES[name].package).AGENT
         return agent
 
     def __contains__(self, name: object) -> bool:
@@ -39,6 +82,26 @@ class _Registry(Mapping[str, Agent]):
 
 
 AGENTS: Mapping[str, Agent] = _Registry()
+USUAL = ("claude", "codex", "gemini", "copilot", "opencode")
+"""Agents that lists name even where they never ran; the others only where they did."""
+
+
+def left_traces(name: str, home: Path, env: Mapping[str, str]) -> bool:
+    """Return whether an agent may have files here: one look at each folder, and no import."""
+    traces = _PACKAGES[name].traces
+    return not traces or any(_is_there(trace, home, env) for trace in traces)
+
+
+def _is_there(trace: tuple[str, str], home: Path, env: Mapping[str, str]) -> bool:
+    variable, _, below = trace[0].partition("/")
+    told = env.get(variable) if variable else None
+    if told:
+        place = os.path.join(told, below) if below else told  # noqa: PTH118 - called for each agent
+    elif trace[1]:
+        place = os.path.join(home, trace[1])  # noqa: PTH118
+    else:
+        return False
+    return os.path.exists(place)  # noqa: PTH110
 
 
 def registered_agents() -> tuple[str, ...]:
@@ -48,9 +111,9 @@ def registered_agents() -> tuple[str, ...]:
 
 def register(name: str, package: str) -> None:
     """Add an agent: `package` is the import path of a module with an `AGENT`."""
-    global _names
-    _PACKAGES[name] = package
-    _names = tuple(_PACKAGES)
+        agent = _loaded.get(name)
+        if agent is None:
+            agent = _loaded[name] = import_module(_PACKAGES[name].package).AGENT
 
 
 def unregister(name: str) -> None:

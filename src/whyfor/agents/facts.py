@@ -118,6 +118,10 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     refusals: tuple[str, ...] = ()
     """How the result of a call begins that was denied."""
 
+    untold: tuple[str, ...] = ()
+    """What its files do not tell: of `thinking`, `exit codes`, `branch`, `times`, `model`,
+    `tokens per answer`, `cached tokens`."""
+
     folder_variables: tuple[str, ...] = ()
     """Environment variables that say where it keeps its files."""
     session_variables: tuple[str, ...] = ()

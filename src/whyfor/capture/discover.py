@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from whyfor.agents import AGENTS
+from whyfor.agents import AGENTS, left_traces
 from whyfor.agents.base import MAX_DECODED, Agent, Framing, SourceShape
 from whyfor.capture.tail import head, stat
 from whyfor.capture.unreadable import Unreadable as Unreadable
@@ -27,12 +27,24 @@ class FoundFile(NamedTuple):
     given: bool = False  # named by a person: not knowing it is an error worth telling
 
 
-def chosen(agent: str | None) -> list[Agent]:
+def chosen(agent: str | None, settings: Settings | None = None) -> list[Agent]:
+    """Return the agent of this name, or all of them; with settings, those that may have files
+    here."""
+    if agent is None and settings is not None:
+        return agents_here(settings)
     if agent is None:
         return list(AGENTS.values())
     if agent not in AGENTS:
         raise BadInput(f"no such agent: {agent}", f"Agents: {', '.join(AGENTS)}.")
     return [AGENTS[agent]]
+
+
+def agents_here(settings: Settings) -> list[Agent]:
+    """Return the agents that left traces here, or whose folders the settings name. Those that never
+    ran cost one look each."""
+    home, env = settings.user_home, settings.env
+    names = [n for n in AGENTS if settings.roots.get(n) or left_traces(n, home, env)]
+    return [AGENTS[name] for name in names]
 
 
 def roots(agent: Agent, settings: Settings) -> list[Path]:

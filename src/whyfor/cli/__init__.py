@@ -43,6 +43,7 @@ COMMANDS = {
     "serve": "Open the live dashboard in a browser on this machine.",
     "top": "Watch in this terminal which sessions run and which wait for you.",
     "doctor": "Check that capture works and that nothing was dropped.",
+    "agents": "List the agents that are known, and which are found here.",
     "pause": "Stop recording: everywhere, in a repository, or for a session.",
     "resume": "Record again from now on.",
     "forget": "Delete a session, a commit's conversation, a text, or old sessions.",

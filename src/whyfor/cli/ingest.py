@@ -13,7 +13,7 @@ from whyfor.cli.render import console, json_option, print_json, progress_bars, s
 from whyfor.model.errors import WhyforError
 from whyfor.model.text import plural
 from whyfor.model.wire.reports import wire_report
-from whyfor.service.agents import AGENT_LIST, agent_names, agent_title
+from whyfor.service.agents import AGENT_CHOICE, USUAL_AGENTS, agent_names, agent_title
 from whyfor.service.ingest import IngestReport, ingest, ingest_for_hooks
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--agent", help=f"Only this agent: {AGENT_LIST}.")
+@click.option("--agent", help=f"Only this agent: {AGENT_CHOICE}.")
 @click.option(
     "--background", is_flag=True, hidden=True, help="For hooks: say nothing, whatever happens."
 )
@@ -74,8 +74,9 @@ def _render(report: IngestReport) -> None:
         out.print(f"Repaired: {repair}.", style="yellow")
     if report.sessions + report.subagents == 0:
         out.print("No agent has left a session here yet.")
-        titles = ", ".join(map(agent_title, agent_names()))
-        out.print(f"Agents looked for: {titles}.")
+        titles = ", ".join(map(agent_title, USUAL_AGENTS))
+        others = len(agent_names()) - len(USUAL_AGENTS)
+        out.print(f"Agents looked for: {titles} and {others} more: whyfor agents")
         out.print("See what it would look like: whyfor demo")
     else:
         _render_kept(report, out)

@@ -20,7 +20,8 @@ STRUCTURE = frozenset(
     b"timestamp startTime lastUpdated version cwd gitBranch model modelID providerID media_type "
     b"mimeType status "
     b"stop_reason hook_event_name transcript_path agent_transcript_path userType "
-    b"entrypoint projectHash".split()
+    b"entrypoint projectHash action_id createdAt created_at created_timestamp method "
+    b"parent_session_id sessionUpdate source time ts updatedAt".split()
 )
 # Below these everything is what somebody said or did.
 CONTENT = frozenset(

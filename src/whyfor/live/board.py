@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from whyfor.agents import AGENTS
+from whyfor.agents import AGENTS, USUAL
 from whyfor.capture.ingest import wall_clock
 from whyfor.capture.pauses import active_pauses, describe_pause
 from whyfor.config import Settings
@@ -194,7 +194,7 @@ class PreviewCache:
                 groups = self._groups(library, shown, rows)
                 last = _last(library) if not any(groups.values()) else None
         except NotFound:
-            bare = [AgentCapture(name, None, None, silent=False) for name in AGENTS]
+            bare = [AgentCapture(name, None, None, silent=False) for name in USUAL]
             groups = {}
             for key, some in _grouped(shown).items():
                 groups[key] = [self._card(each, SessionPreview()) for each in some]
@@ -311,6 +311,8 @@ def _health(store: Store) -> list[AgentCapture]:
     found = []
     for name in AGENTS:
         started, hook = store.sessions.last_started(name), store.signals.last_heard(name)
+        if name not in USUAL and hook is None and started is None:
+            continue  # it never ran here
         silent = bool(hook and started and started > hook + SILENT)
         found.append(AgentCapture(name, store.sessions.last_ended(name), hook, silent))
     return found

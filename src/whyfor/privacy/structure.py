@@ -30,6 +30,8 @@ IDENTITIES = frozenset(
     "sourcetooluseid turn_id thread_id turnid threadid timestamp created_at updated_at type role "
     "model version cwd "
     "gitbranch branch sha commit commit_hash hash "
-    "checksum integrity snapshotid interactionid projecthash".split()
+    "checksum integrity snapshotid interactionid projecthash action_id created_timestamp "
+    "createdat eventid llm_response_id method parent_session_id prompt_id "
+    "time tool_call_id ts updatedat".split()
 )
 PROTECTED = SEALED | IDENTITIES

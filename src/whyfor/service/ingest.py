@@ -87,8 +87,8 @@ def ingest(  # noqa: PLR0913 - two bars, and three ways to be started
     done. In the background: on behalf of hooks, the last of which just ran.
     """
     begun = time.monotonic()
-    agents = chosen(agent)
     given = list(paths)
+    agents = chosen(agent, None if given else settings)
     with writable(settings), ingest_lock(settings.home, BACKGROUND_WAIT if background else wait):
         if background:
             # Hooks from now on start another: of those before it, the agents have written by the

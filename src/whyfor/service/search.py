@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from whyfor.agents import AGENTS
+from whyfor.agents import AGENTS, USUAL
 from whyfor.config import Settings
 from whyfor.model.checkpoints import LinkedCommit
 from whyfor.model.errors import BadInput, NotFound
@@ -413,9 +413,12 @@ class _Places:
 
     def by_agent(self) -> dict[str, int | None]:
         places = self.with_filter(agents=())
-        counts: dict[str, int | None] = dict.fromkeys(AGENTS)
-        if places is not None:
-            for agent in AGENTS:
+        if places is None:
+            return dict.fromkeys(AGENTS)
+        counts: dict[str, int | None] = {}
+        found = {place.agent for place in places}
+        for agent in AGENTS:
+            if agent in found or agent in USUAL:
                 counts[agent] = self.sessions(place for place in places if place.agent == agent)
         return counts
 

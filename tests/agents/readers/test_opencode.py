@@ -16,8 +16,8 @@ import apsw
 import pytest
 
 from whyfor.agents.base import Rows, SourceShape
+from whyfor.agents.databases.connection import Database
 from whyfor.agents.opencode import AGENT, changes
-from whyfor.agents.opencode.database import Database
 from whyfor.model.events import Event
 from whyfor.model.findings import Record, Sink
 from whyfor.model.ids import fold

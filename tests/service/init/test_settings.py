@@ -188,8 +188,13 @@ def test_an_agents_own_variable_moves_its_folder(agent: Hookable, tmp_path: Path
         "codex": "CODEX_HOME",
         "gemini": "GEMINI_CLI_HOME",
         "copilot": "COPILOT_HOME",
+        "qwen": "QWEN_HOME",
+        "grok": "GROK_HOME",
+        "droid": "",  # it has none
     }[agent.agent]
     assert agent.folder(tmp_path, {}).parent == tmp_path
+    if not variable:
+        return
     elsewhere = agent.folder(tmp_path, {variable: "/code/elsewhere"})
     assert elsewhere == Path("/code/elsewhere/.gemini" if agent is GEMINI else "/code/elsewhere")
 
@@ -232,7 +237,7 @@ def test_uninstall_puts_every_byte_and_mode_back(
     first = init(settings, tmp_path, InitOptions(annotate=True))
     assert [step.state for step in first.steps if step.kind == "agent" and step.file] == [
         "installed"
-    ] * 4
+    ] * len(hookable())
     installed = snapshot(home)
     again = init(settings, tmp_path)
     assert {step.state for step in again.steps if step.file} == {"unchanged"}

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 from whyfor.agents.base import RecordStamp
 from whyfor.agents.claude.stamp import stamp
 
+# Keys by which records of other agents are known that also have a session and a type.
+_OTHERS = ("payload", "provenance", "systemPayload")
+
+
+# What the payloads of their hooks have and Claude's have not, and where their transcripts are.
+_OTHERS_HOOKS = ("hookEventName", "client_type", "cursor_version", "conversation_id")
+_OTHERS_FOLDERS = (".grok", ".kimi-code", ".kimi", ".factory", ".qwen", ".continue", ".cursor")
+
 
 class Claude(FileAgent):
     name = "claude"
@@ -53,7 +61,9 @@ class Claude(FileAgent):
         for record in head_records(head):
             kind = record.get("type")
             session = record.get("sessionId")
-            if isinstance(session, str) and isinstance(kind, str) and "payload" not in record:
+            if any(name in record for name in _OTHERS):
+                continue
+            if isinstance(session, str) and isinstance(kind, str):
                 whose = record.get("agentId")
                 if isinstance(whose, str) and (
                     record.get("isSidechain") or path.name.startswith("agent-")
@@ -93,9 +103,15 @@ class Claude(FileAgent):
         return Registry(home, env)
 
     def owns_hook(self, payload: Record) -> bool:
-        """Copilot and Cursor run hooks from Claude's settings too, under session ids of their
-        own."""
-        return not payload or "transcript_path" in payload
+        """Copilot, Cursor, Grok Build and Continue run hooks from Claude's settings too, under
+        session ids of their own."""
+        if not payload:
+            return True
+        told = payload.get("transcript_path")
+        path = told.replace("\\", "/") if isinstance(told, str) else ""
+        is_others = any(name in payload for name in _OTHERS_HOOKS)
+        in_others = any(f"/{folder}/" in path for folder in _OTHERS_FOLDERS)
+        return "transcript_path" in payload and not is_others and not in_others
 
 
 def _sidecar_parent(path: Path) -> str | None:

@@ -75,6 +75,7 @@ FACTS = AgentFacts(
         mode="enterplanmode",
         tools="toolsearch",
     ),
+    untold=("exit codes",),
     arguments=ArgumentNames(
         path=("file_path", "notebook_path"),
         command=("command",),

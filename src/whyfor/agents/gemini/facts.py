@@ -70,6 +70,7 @@ FACTS = AgentFacts(
         plan="exit_plan_mode",
         todo="write_todos",
     ),
+    untold=("branch",),
     arguments=ArgumentNames(
         path=("file_path", "absolute_path"),
         command=("command",),

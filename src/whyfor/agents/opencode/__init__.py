@@ -13,6 +13,7 @@ from whyfor.agents.opencode.stamp import stamp
 from whyfor.model.findings import Record
 
 MAGIC = b"SQLite format 3\x00"
+FORKS = ("kilo",)  # programs whose databases have the same tables, by the files' names
 
 
 class OpenCode(FileAgent):
@@ -33,15 +34,22 @@ class OpenCode(FileAgent):
         except OSError as error:
             onerror(error)
             return
-        yield from (path for path in found if re.fullmatch(r"opencode(-.+)?\.db", path.name))
+        pattern = rf"{self.name}(-.+)?\.db"
+        yield from (path for path in found if re.fullmatch(pattern, path.name))
 
     def sniff(self, path: Path, head: bytes) -> SourceShape | None:
-        if not head.startswith(MAGIC):
+        if not head.startswith(MAGIC) or not self._is_own(path):
             return None
         # SQLite, which most commands do without
-        from whyfor.agents.opencode.database import is_opencode
+        from whyfor.agents.databases.connection import has_columns
+        from whyfor.agents.opencode.tables import NEEDED
 
-        return SourceShape("rows", "") if is_opencode(path) else None
+        return SourceShape("rows", "") if has_columns(path, NEEDED) else None
+
+    def _is_own(self, path: Path) -> bool:
+        """Return whether a database may be this program's. A fork has the same tables: what lies in
+        its folder is its own."""
+        return path.name.removesuffix(".db").partition("-")[0] not in FORKS
 
     def stamp(self, record: Record) -> RecordStamp:
         return stamp(record)

@@ -5,40 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from zlib import crc32
 
 import apsw
 
 from whyfor.agents.base import Rows, as_int, as_list, get_dict, get_int
-from whyfor.agents.opencode.database import NEEDED, Database, DatabaseRow, Table, unreadable
-from whyfor.hook.private import marked, spans, without
+from whyfor.agents.databases.connection import Database
+from whyfor.agents.databases.lines import line_sum
+from whyfor.agents.databases.tables import read_batches
+from whyfor.agents.opencode.tables import NEEDED, DatabaseRow, Table
 from whyfor.model.findings import Record
 
 BATCH = 4 << 20  # bytes of lines handed over at a time
 WINDOW = 10_000  # milliseconds a row may be committed late, its time already set
-_TRIES = 3
 
 
 def new_rows(path: Path, positions: Mapping[str, Record]) -> Iterator[Rows]:
     """Yield the new rows in batches; start again from the last position if the database changed
     while it was read."""
-    known, failure = dict(positions), None
-    for _ in range(_TRIES):
-        try:
-            with Database(path) as db:
-                for rows in _batches(db, known):
-                    if db.moved():
-                        break
-                    if rows.error is not None:
-                        yield rows
-                        continue
-                    known[rows.session_id] = rows.position
-                    yield rows
-                else:
-                    return
-        except apsw.Error as error:
-            failure = error
-    raise unreadable(path, failure) from failure
+    return read_batches(path, positions, _batches)
 
 
 def _batches(db: Database, positions: Mapping[str, Record]) -> Iterator[Rows]:
@@ -67,12 +51,6 @@ def _batches(db: Database, positions: Mapping[str, Record]) -> Iterator[Rows]:
             elif timed and position.get("rows") == count:
                 # a row changed, but not to a later time: the clock was set back
                 position, done = {}, False
-
-
-def _sum(line: bytes) -> int:
-    """Return a checksum that shows whether a row changed. Private text is left out, so that it
-    cannot be guessed from the checksum."""
-    return crc32(without(line, (spans(line) if marked(line) else None) or []))
 
 
 def _sessions(db: Database, tables: dict[str, Table]) -> list[tuple[str, str | None, int, int]]:
@@ -127,7 +105,7 @@ class Batch:
             for item in group:
                 line = item.table.line(item.ident)
                 self.lines.append(line)
-                self.seen[item.ident] = [item.stamp, _sum(line)]
+                self.seen[item.ident] = [item.stamp, line_sum(line)]
                 size += len(line)
             if size >= BATCH and index < len(plan):
                 self.position = {**self.before, "rows": None, "seen": self.seen}
@@ -184,4 +162,4 @@ class Batch:
         if len(known) != 2 or known[0] != item.stamp:
             return True
         settled = self.before.get("rows") is not None and known[1] is not None
-        return settled and bool(known[1] != _sum(item.table.line(item.ident)))
+        return settled and bool(known[1] != line_sum(item.table.line(item.ident)))

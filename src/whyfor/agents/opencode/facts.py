@@ -59,6 +59,7 @@ FACTS = AgentFacts(
         question=QUESTION,
         todo="todowrite todoread",
     ),
+    untold=("branch",),
     arguments=ArgumentNames(
         path=("filePath", "path"),
         command=("command",),

@@ -227,7 +227,7 @@ class RowReader:
         if part.data.get("type") == "file":
             said["images"][part.ident] = _reference(part.data, len(said["images"]))
         else:
-            said["texts"][part.ident] = get_str(part.data, "text")
+            said["texts"][part.ident] = _typed(get_str(part.data, "text"))
         text = "\n".join(said["texts"].values())
         images = list(said["images"].values())
         if text.strip() or images:
@@ -324,6 +324,13 @@ _PARTS: dict[str, Callable[[RowReader, _Part], None]] = {
     "retry": RowReader._retry,
     "subtask": RowReader._subtask,
 }
+
+
+def _typed(text: str) -> str:
+    """Return a prompt without the quotes that `run` puts around one of several words."""
+    inner = text[1:-1]
+    quoted = len(text) > 2 and text[0] == text[-1] == '"'
+    return inner if quoted and " " in inner and '"' not in inner else text
 
 
 def _touched(name: str, given: Record, meta: Record) -> Iterator[tuple[str, str]]:

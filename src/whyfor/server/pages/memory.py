@@ -18,7 +18,7 @@ from whyfor.model.text import one_line
 from whyfor.server.forms import FormData, go_to
 from whyfor.server.page import TEMPLATES, Kept, render_page
 from whyfor.server.pages.sessions import Short, Word, count_word, filter_choices
-from whyfor.service.agents import agent_title
+from whyfor.service.agents import agent_title, agents_shown
 from whyfor.service.memory import (
     NOTE_MAX,
     TYPES,
@@ -132,7 +132,7 @@ def show(
         budgets=_budget_choices(budget),
         on=on or (told.branch or "" if told else ""),
         tokens=budget,
-        choices=_choices(found, asked),
+        choices=_choices(settings, found, asked),
         drops=[
             (
                 _drop_word(one.name, one.value),
@@ -301,8 +301,11 @@ def _budget_choices(tokens: int) -> list[tuple[int, str]]:
     return [(size, f"{size:,} tokens") for size in sizes]
 
 
-def _choices(found: NoteList, asked: MemoryRequest) -> dict[str, list[tuple[str, str]]]:
-    choices = filter_choices(found.branches, asked.branch, asked.since)
+def _choices(
+    settings: Settings, found: NoteList, asked: MemoryRequest
+) -> dict[str, list[tuple[str, str]]]:
+    shown = agents_shown(settings)
+    choices = filter_choices(shown, found.branches, asked.branch, asked.since)
     types = [("", "Any"), *((name, name.capitalize()) for name in TYPES)]
     return {**choices, "type": types, "state": list(STATES.items())}
 

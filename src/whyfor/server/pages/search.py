@@ -17,7 +17,7 @@ from markupsafe import Markup
 from whyfor.model.query import FoundPassage
 from whyfor.server.page import Kept, render_page
 from whyfor.server.render import render_marked
-from whyfor.service.agents import agent_names
+from whyfor.service.agents import agents_shown
 from whyfor.service.search import WHEN, CommitHit, NoteHit, SearchRequest, search_page
 
 LIMIT = 20
@@ -64,8 +64,9 @@ def show(
     deep: FromQuery[str] = "",
     after: Annotated[int, QueryParameter(ge=0, le=100_000)] = 0,
 ) -> Template:
+    shown = agents_shown(settings)
     agents = tuple(dict.fromkeys(agent or ()))
-    agents = () if set(agents) >= set(agent_names()) else agents  # all of them is no filter
+    agents = () if set(agents) >= set(shown) else agents  # all of them is no filter
     wanted = SearchRequest(
         q, kind, agents, project, when, bool(commit), sort or "rank", after, bool(deep)
     )
@@ -76,7 +77,7 @@ def show(
         found=search_page(settings, wanted, limit=LIMIT),
         kinds=_KINDS,
         whens=WHEN,
-        agents=agent_names(),
+        agents=shown,
         link=lambda **changed: search_link(wanted, **changed),
         look=look,
         code=code_lines,

@@ -24,7 +24,7 @@ from whyfor.model.text import one_line, plural
 from whyfor.server.page import TEMPLATES, Kept, Live, render_page
 from whyfor.server.pages.words import day_word
 from whyfor.server.session_rows import ROW_WORDS
-from whyfor.service.agents import agent_names, agent_title
+from whyfor.service.agents import agent_title, agents_shown
 from whyfor.service.memory_page import QuotedWords, summary_words
 from whyfor.service.saved_filters import counted_filters
 from whyfor.service.session_list import (
@@ -121,7 +121,7 @@ def show(
             (_drop_word(one.name, one.value), link(**{one.name: ""}), one.rows)
             for one in found.drops
         ],
-        choices=_choices(found, asked),
+        choices=_choices(settings, found, asked),
         sorts=SORTED,
         months=[
             (_month(one.period), one.rows, link(after=month_cursor(one.period)))
@@ -273,8 +273,11 @@ def _drop_word(name: str, value: str) -> str:
     return "In all projects" if name == "project" else f"Without {_filter_word(name, value)}"
 
 
-def _choices(found: ListView, asked: ListRequest) -> dict[str, list[tuple[str, str]]]:
-    choices = filter_choices(found.branches, asked.branch, asked.since)
+def _choices(
+    settings: Settings, found: ListView, asked: ListRequest
+) -> dict[str, list[tuple[str, str]]]:
+    shown = agents_shown(settings)
+    choices = filter_choices(shown, found.branches, asked.branch, asked.since)
     models = dict.fromkeys([*found.models, asked.model] if asked.model else found.models)
     return {
         **choices,
@@ -284,14 +287,14 @@ def _choices(found: ListView, asked: ListRequest) -> dict[str, list[tuple[str, s
 
 
 def filter_choices(
-    branches: list[str], branch: str, since: str
+    agents: list[str], branches: list[str], branch: str, since: str
 ) -> dict[str, list[tuple[str, str]]]:
     """What filters by agent, branch and time offer; what was asked for is among it, even if nothing
     fits it."""
     if branch and branch not in branches:
         branches = [branch, *branches]
     return {
-        "agent": [("", "Any"), *((name, agent_title(name)) for name in agent_names())],
+        "agent": [("", "Any"), *((name, agent_title(name)) for name in agents)],
         "branch": [("", "Any"), *((name, one_line(name)) for name in branches)],
         "since": list({**SINCE, since: SINCE.get(since, since)}.items()),
     }

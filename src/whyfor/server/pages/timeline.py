@@ -19,7 +19,7 @@ from whyfor.model.times import parse_when
 from whyfor.server.page import Kept, Live, render_page
 from whyfor.server.pages.words import day_word
 from whyfor.server.session_rows import ROW_WORDS
-from whyfor.service.agents import agent_names, agent_title
+from whyfor.service.agents import agent_title, agents_shown
 from whyfor.service.projects import project_summaries
 from whyfor.service.session_list import ListRequest, ListView, session_list
 from whyfor.service.timeline import (
@@ -100,7 +100,7 @@ def show(
         asked=asked | {"since": period, "after": after},
         chosen=chosen,
         words=related(settings, chosen) if chosen else None,
-        choices=_choices(found, asked),
+        choices=_choices(found, asked, agents_shown(settings)),
         periods=SINCE,
         kept=_kept(settings, hub, found),
         **ROW_WORDS,
@@ -134,7 +134,9 @@ def _kept(settings: Settings, hub: Hub, found: TimelineView) -> ListView | None:
     return session_list(settings, asked, hub.standings, limit=KEPT)
 
 
-def _choices(found: TimelineView, asked: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
+def _choices(
+    found: TimelineView, asked: dict[str, str], agents: list[str]
+) -> dict[str, list[tuple[str, str]]]:
     """What the filters offer; what was asked for is among it, even if nothing fits it."""
     current = [] if asked["branch"] else [("", found.branch or "HEAD")]
     branches = [(name, name) for name in found.branches if asked["branch"] or name != found.branch]
@@ -144,7 +146,7 @@ def _choices(found: TimelineView, asked: dict[str, str]) -> dict[str, list[tuple
     return {
         "branch": [*current, *branches, ("*", "All branches")] if found.branches else [],
         "author": [("", "Anyone"), *authors],
-        "agent": [("", "Any"), *((name, agent_title(name)) for name in agent_names())],
+        "agent": [("", "Any"), *((name, agent_title(name)) for name in agents)],
         "tag": [("", "Any"), *((tag, tag.capitalize()) for tag in TAGS)],
         "since": list(SINCE.items()),
     }

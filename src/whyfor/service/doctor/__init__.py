@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from whyfor.agents import AGENTS
+from whyfor.agents import AGENTS, USUAL
 from whyfor.agents.base import Agent
 from whyfor.capture import tail
 from whyfor.capture.compare import HINT, compare_store
-from whyfor.capture.discover import files_at_home, roots
+from whyfor.capture.discover import agents_here, files_at_home, roots
 from whyfor.capture.exclusions import excluded, excluded_note, passed_over, stored
 from whyfor.capture.filters.excluded import Excluded
 from whyfor.capture.ingest import wall_clock
@@ -102,9 +102,10 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
     server = McpProbe(settings, folder)
     hooks = probe(settings, folder)
     store = StoreHealth(sqlite=DRIVER)
-    disk = [_on_disk(agent, settings) for agent in AGENTS.values()]
-    agents = [found.health for found in disk]
+    # before anything is opened, which makes files of its own
     problems = [DoctorProblem(False, found.what, found.mend) for found in exposures(settings.home)]
+    disk = [_on_disk(agent, settings) for agent in _looked_at(settings)]
+    agents = [found.health for found in disk]
     semantic = check_model(settings, index_state(settings, None))
     try:
         with reading(settings) as library:
@@ -139,6 +140,18 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
     return DoctorReport(
         to_text(settings.home), agents, hooks, store, problems, paused, mcp, semantic
     )
+
+
+def _looked_at(settings: Settings) -> list[Agent]:
+    """Return the agents that are told of: the usual ones, those found here, and those whose
+    sessions are kept though their files are gone."""
+    names = {agent.name for agent in agents_here(settings)} | set(USUAL)
+    try:
+        with reading(settings) as library:
+            names |= {name for name in AGENTS if library.sessions.last_ended(name) is not None}
+    except WhyforError:
+        pass  # what is wrong with the store is told elsewhere
+    return [AGENTS[name] for name in AGENTS if name in names]
 
 
 def _measure_files(store: StoreHealth, settings: Settings) -> None:

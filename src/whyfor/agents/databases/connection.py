@@ -1,33 +1,29 @@
-"""Read OpenCode's database without changing it."""
+"""Read an agent's SQLite database without changing it."""
 
 from __future__ import annotations
 
 import errno
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
-import msgspec
 
 from whyfor.agents.base import MAX_DECODED
 
-NEEDED = {
-    "session": {"id"},
-    "message": {"id", "session_id", "data"},
-    "part": {"id", "message_id", "session_id", "data"},
-}
 BUSY = 500  # milliseconds
 
 
-def is_opencode(path: Path) -> bool:
+def has_columns(path: Path, needed: Mapping[str, set[str]]) -> bool:
+    """Return whether a database has these columns, by table; raises OSError if it cannot be
+    read."""
     try:
         with Database(path) as db:
-            return all(needed <= set(db.columns(table)) for table, needed in NEEDED.items())
+            return all(names <= set(db.columns(table)) for table, names in needed.items())
     except apsw.Error as error:
         raise unreadable(path, error) from error
 
@@ -106,57 +102,3 @@ class Database:
         at: TracebackType | None,
     ) -> None:
         self._undo.close()
-
-
-class Table:
-    """One of the three tables, with the columns that this version of it has."""
-
-    def __init__(self, db: Database, name: str) -> None:
-        self.db = db
-        self.name = name
-        self.columns = db.columns(name)
-        times = [column for column in ("time_updated", "time_created") if column in self.columns]
-        self.timed = "time_updated" in times
-        self.stamp = f"CAST(coalesce({', '.join([*times, '0'])}) AS INTEGER)" if times else "0"
-        self.order = "time_created, id" if "time_created" in times else "id"
-
-    def items(self, where: str, ident: str) -> list[DatabaseRow]:
-        owner, order = ("message_id", "id") if self.name == "part" else ("NULL", self.order)
-        sql = (
-            f"SELECT id, {self.stamp}, rowid, {owner} FROM {self.name} WHERE {where}=? ORDER BY "
-            f"{order}"
-        )
-        return [DatabaseRow(self, *row) for row in self.db.query(sql, ident)]
-
-    def line(self, ident: str) -> bytes:
-        """Return a row with all its columns as a JSON line; for one that is too large, only that it
-        exists."""
-        names = ['"' + column.replace('"', '""') + '"' for column in self.columns]
-        try:
-            row = self._row(names, ident)
-        except apsw.TooBigError:
-            about = {
-                "type": f"{self.name} of more than {MAX_DECODED >> 20} MB",
-                "row": {"id": ident},
-            }
-            return msgspec.json.encode(about) + b"\n"
-        except UnicodeDecodeError:
-            raw = self._row([f"CAST({name} AS BLOB)" for name in names], ident)
-            row = tuple(v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in raw)
-        return (
-            msgspec.json.encode(
-                {"type": self.name, "row": dict(zip(self.columns, row, strict=True))}
-            )
-            + b"\n"
-        )
-
-    def _row(self, names: list[str], ident: str) -> tuple[Any, ...]:
-        return next(self.db.query(f"SELECT {', '.join(names)} FROM {self.name} WHERE id=?", ident))
-
-
-class DatabaseRow(NamedTuple):
-    table: Table
-    ident: str
-    stamp: int  # when it last changed
-    rowid: int  # grows with each insert, whatever the clock says
-    owner: str | None  # of a part: its message

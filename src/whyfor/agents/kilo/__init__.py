@@ -1,0 +1,27 @@
+"""Kilo: a fork of OpenCode, with the same tables in a database of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from whyfor.agents.kilo.facts import FACTS
+from whyfor.agents.opencode import OpenCode
+
+
+class Kilo(OpenCode):
+    name = "kilo"
+    title = "Kilo"
+    facts = FACTS
+
+    def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
+        return [Path(env.get("XDG_DATA_HOME") or home / ".local" / "share") / "kilo"]
+
+    def _is_own(self, path: Path) -> bool:
+        return path.name.removesuffix(".db").partition("-")[0] == "kilo"
+
+    def resume(self, session_id: str) -> str:
+        return f"kilo --session {session_id}"
+
+
+AGENT = Kilo()

@@ -1,0 +1,31 @@
+"""Kilo's marks and places; its tools and records are OpenCode's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from whyfor.agents.opencode.facts import FACTS as OPENCODE
+from whyfor.agents.opencode.facts import SERVERS
+
+
+def _config_folder(home: Path, env: Mapping[str, str]) -> Path:
+    return Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "kilo"
+
+
+FACTS = replace(
+    OPENCODE,
+    mark="Ki",
+    colour="#c9a227",
+    folder_variables=("XDG_DATA_HOME",),
+    presence_variables=(),
+    servers=replace(
+        SERVERS,
+        agent="kilo",
+        title="Kilo",
+        folder=_config_folder,
+        files=("kilo.json", "kilo.jsonc"),
+    ),
+)
