@@ -111,9 +111,9 @@ def registered_agents() -> tuple[str, ...]:
 
 def register(name: str, package: str) -> None:
     """Add an agent: `package` is the import path of a module with an `AGENT`."""
-        agent = _loaded.get(name)
-        if agent is None:
-            agent = _loaded[name] = import_module(_PACKAGES[name].package).AGENT
+    global _names
+    _PACKAGES[name] = AgentEntry(package)
+    _names = tuple(_PACKAGES)
 
 
 def unregister(name: str) -> None:

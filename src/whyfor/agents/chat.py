@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from whyfor.agents.base import SourceShape, as_dict, as_list, as_str, flatten, get_int, get_str
-from whyfor.agents.facts import AgentFacts
+from whyfor.agents.facts import MARKER, AgentFacts
 from whyfor.agents.record_place import RecordPlace, known_values, remember
 from whyfor.model.events import Usage
 from whyfor.model.findings import Record
@@ -74,7 +74,9 @@ class ChatReader:
     def prompt(self, at: RecordPlace, key: int, text: str, images: Iterable[Record] = ()) -> None:
         """Add what a person typed; in a subagent, the task that an agent gave it."""
         shown = list(images)
-        if text.strip() or shown:
+        if text.lstrip().startswith(MARKER):  # what a restore added
+            at.add("status.changed", key, "system", text)
+        elif text.strip() or shown:
             actor = "assistant" if self.shape.parent else "user"
             about: Record | None = {"images": shown} if shown else None
             at.add("user.prompt", key, actor, text, data=about)

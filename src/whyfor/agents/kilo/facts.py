@@ -21,6 +21,7 @@ FACTS = replace(
     colour="#c9a227",
     folder_variables=("XDG_DATA_HOME",),
     presence_variables=(),
+    plugin=None,  # it may load OpenCode's, but was not seen to
     servers=replace(
         SERVERS,
         agent="kilo",
