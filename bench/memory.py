@@ -30,6 +30,15 @@ _JUDGED = """Judged once, by one reader, by the calls and results they cite: all
 Three rules were mended after a first look at the same notes, of which 96 in 100 were right. No commit is among them: these homes have no repositories."""
 
 
+_DEPTH = 200
+# a word of every kind that is looked for
+_CUES = (
+    "It turns out we decided to use pnpm, not npm, because the root cause silently fails; always"
+    " remaining next steps, once you revert, careful, maybe otherwise. "
+)
+_HOSTILE = """A third of it is one line; in the rest every sentence has a cue of every kind, and calls have arguments nested 200 deep."""
+
+
 class _Label(msgspec.Struct):
     """A verified note that was judged; `key` says which, and no more."""
 
@@ -52,6 +61,68 @@ def memory(report: Report, places: Sequence[Place]) -> None:
     _cost(report, found)
     _judged(report, [home.found.verified for home in found.values()])
     _told(report, {name: home.found.rediscovered for name, home in found.items()})
+
+
+# -- hostile ---------------------------------------------------------------------------------------
+
+
+def write_hostile(place: Place, megabytes: int) -> None:
+    """Write one session: a third of it one line, the rest messages in which each sentence has a cue
+    of every kind, and calls with deep arguments."""
+    path = (
+        place.home
+        / ".claude/projects/-hostile"
+        / f"{'0' * 8}-0000-4000-8000-{megabytes:012d}.jsonl"
+    )
+    path.parent.mkdir(parents=True)
+    third = megabytes * 1_000_000 // 3
+    nested = '{"input":[' * _DEPTH + '{"command":"make test"}' + "]}" * _DEPTH
+    call = f'{{"type":"tool_use","id":"toolu_%d","name":"Bash","input":{nested}}}'
+    number = 0
+    with path.open("w", encoding="utf-8") as file:
+        before, after = _line(number, path.stem, '{"type":"text","text":"%s"}').split("%s")
+        file.write(before)
+        for _ in range(third // len(_CUES)):
+            file.write(_CUES)
+        file.write(after)
+        while file.tell() < 3 * third:
+            number += 1
+            said = f'{{"type":"text","text":"{_CUES * 20}"}}'
+            file.write(_line(number, path.stem, said) + _line(-number, path.stem, call % number))
+
+
+def _line(number: int, session: str, block: str) -> str:
+    """Return one line of an agent's transcript with a block of JSON in it."""
+    head = {
+        "parentUuid": None,
+        "type": "assistant",
+        "uuid": f"hostile-{number}",
+        "timestamp": "2026-07-02T00:00:00.000Z",
+        "cwd": "/home/dev/src/hostile",
+        "sessionId": session,
+        "version": "2.1.197",
+    }
+    message = f'"message":{{"role":"assistant","id":"m{number}","content":[{block}]}}'
+    return f"{msgspec.json.encode(head).decode()[:-1]},{message}}}\n"
+
+
+def hostile(report: Report, places: Sequence[Place]) -> None:
+    """What notes of a hostile transcript cost; the places are of rising size."""
+    rows: list[list[Cell]] = []
+    per: list[float] = []
+    for place in places:
+        if not place.ours:
+            return
+        home = _measured(place.ours)
+        per.append(home.found.whole / place.megabytes)
+        rows.append([place.name, place.megabytes, home.first, home.found.whole * 1000])
+    columns = ["", "MB", "first ingest CPU s", "notes CPU ms"]
+    report.add(
+        Table("Notes of a hostile transcript", columns, rows, _HOSTILE),
+        Check(
+            "notes of a hostile transcript, CPU per MB / at a quarter of it", per[-1] / per[0], 1.5
+        ),
+    )
 
 
 def _measured(ours: Whyfor) -> _Home:

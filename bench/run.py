@@ -23,7 +23,7 @@ from linking import linking, people_linking
 from live import live
 from locomo import conversations, write_conversation
 from measure import CommandFailed
-from memory import memory
+from memory import hostile, memory, write_hostile
 from pages import pages
 from peers import Agentsview, Whyfor, find_agentsview, find_whyfor
 from people import PEOPLE
@@ -41,6 +41,7 @@ PARTS = (
     *("ingest", "huge", "corpus", "search", "hooks", "commits", "linking", "pages", "live"),
     *("redaction", "memory"),
 )
+_HOSTILE_MB = (75, 300)  # a third of each is one line
 # by the archive of their sessions
 _QUESTIONS = {
     "dev-home.tar.xz": {"commit subjects, dev": "retrieval-dev.jsonl"},
@@ -355,6 +356,10 @@ def on_memory(bench: Bench, corpus: Path) -> None:
         bench.report.skip("the corpus is not there (--corpus DIR): nothing to remember")
     names = [(one, f"remembered {one.name.partition('.')[0]}") for one in archives]
     memory(bench.report, [bench.unpacked(one, name) for one, name in names])
+    grown = [(size, bench.place(f"hostile {size} MB")) for size in _HOSTILE_MB]
+    for size, place in grown:
+        write_hostile(place, size)
+    hostile(bench.report, [place for _, place in grown])
 
 
 def run(
