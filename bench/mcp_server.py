@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from report import Cell, Check, Report, Table
+
 QUERIES = (
     "retry with backoff",
     "why does the login fail",
@@ -112,25 +114,42 @@ def recall_times(env: Mapping[str, str], rounds: int) -> list[float]:
     return taken
 
 
+def mcp_server(report: Report, store: Path | None, rounds: int) -> None:
+    """Measure the start of the server, and `recall` in a store if one is given."""
+    with tempfile.TemporaryDirectory() as home:
+        env = {**os.environ, "HOME": home, "WHYFOR_HOME": str(store or Path(home) / "w")}
+        ours = [sys.executable, "-m", "whyfor", "mcp"]
+        peer = [sys.executable, "-c", _PEER]
+        least = min(bare() for _ in range(rounds))
+        own = min(start_up(ours, env) for _ in range(rounds))
+        sdk = min(start_up(peer, env) for _ in range(3))
+        taken = sorted(recall_times(env, rounds)) if store else []
+    rows: list[list[Cell]] = [
+        ["python -c pass", least * 1e3, 1.0],
+        ["whyfor mcp", own * 1e3, own / least],
+        ["the official SDK", sdk * 1e3, sdk / least],
+    ]
+    note = "CPU time from the start to the list of tools and the end; least of several."
+    report.add(
+        Table("MCP: the start of a server", ["", "CPU ms", "× bare"], rows, note),
+        Check("whyfor mcp to its list of tools / bare interpreter", own / least, 7),
+    )
+    if taken:
+        worst = taken[int(len(taken) * 0.95)] * 1e3
+        found: list[list[Cell]] = [["recall", len(taken), statistics.median(taken) * 1e3, worst]]
+        columns = ["", "calls", "CPU ms p50", "p95"]
+        report.add(
+            Table("MCP: an answer", columns, found, "Warm, over all projects of one home."),
+            Check("recall, CPU p95", worst, 150, " ms"),
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("store", type=Path, nargs="?", help="a WHYFOR_HOME with many sessions")
     parser.add_argument("--rounds", type=int, default=10)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as home:
-        env = {**os.environ, "HOME": home, "WHYFOR_HOME": str(options.store or Path(home) / "w")}
-        ours = [sys.executable, "-m", "whyfor", "mcp"]
-        peer = [sys.executable, "-c", _PEER]
-        least = min(bare() for _ in range(options.rounds))
-        own = min(start_up(ours, env) for _ in range(options.rounds))
-        sdk = min(start_up(peer, env) for _ in range(3))
-        print(f"start to tools/list, CPU: {own * 1000:.0f} ms, {own / least:.1f} × bare Python")
-        print(f"the official SDK: {sdk * 1000:.0f} ms, {sdk / least:.1f} × bare Python")
-        if options.store:
-            taken = sorted(recall_times(env, options.rounds))
-            worst = taken[int(len(taken) * 0.95)]
-            middle = statistics.median(taken)
-            print(f"recall, warm, CPU: p50 {middle * 1000:.0f} ms, p95 {worst * 1000:.0f} ms")
+    mcp_server(Report(), options.store, options.rounds)
 
 
 if __name__ == "__main__":

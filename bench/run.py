@@ -22,6 +22,7 @@ from invented import write_invented
 from linking import linking, people_linking
 from live import live
 from locomo import conversations, write_conversation
+from mcp_server import mcp_server
 from measure import CommandFailed
 from memory import hostile, memory, write_hostile
 from pages import pages
@@ -63,6 +64,8 @@ FLOORS = {
     "invented: MRR": 0.8,
     "LoCoMo: R@10": 0.93,
 }
+
+_MCP_ROUNDS = 5
 
 
 class Bench:
@@ -355,7 +358,10 @@ def on_memory(bench: Bench, corpus: Path) -> None:
     if not archives:
         bench.report.skip("the corpus is not there (--corpus DIR): nothing to remember")
     names = [(one, f"remembered {one.name.partition('.')[0]}") for one in archives]
-    memory(bench.report, [bench.unpacked(one, name) for one, name in names])
+    places = [bench.unpacked(one, name) for one, name in names]
+    memory(bench.report, places)
+    stores = [place.ours.store for place in places if place.ours]
+    mcp_server(bench.report, stores[0] if stores else None, _MCP_ROUNDS)
     grown = [(size, bench.place(f"hostile {size} MB")) for size in _HOSTILE_MB]
     for size, place in grown:
         write_hostile(place, size)

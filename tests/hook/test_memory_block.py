@@ -76,22 +76,27 @@ def test_copilot_gets_it_in_its_own_form(hook: Installed, checkout_folder: Path)
     assert json.loads(printed) == {"additionalContext": START}
 
 
-@pytest.mark.parametrize("source", ["resume", "fork", "", "anything"])
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "copilot", "opencode"])
 def test_a_session_that_goes_on_is_told_nothing(
-    hook: Installed, checkout_folder: Path, source: str
+    hook: Installed, checkout_folder: Path, agent: str
 ) -> None:
     place(hook, checkout_folder)
-    assert say(hook, checkout_folder, source) == b""
-    assert len(hook.lines()) == 1
+    sources = ("resume", "fork", "", "anything")
+    for source in sources:
+        assert say(hook, checkout_folder, source, agent=agent) == b""
+    assert [line.header.get("memory") for line in hook.lines()] == [None] * len(sources)
 
 
+@pytest.mark.parametrize("agent", ["claude", "codex"])  # the others announce no compaction
 def test_after_a_compaction_what_is_open_is_told_again(
-    hook: Installed, checkout_folder: Path
+    hook: Installed, checkout_folder: Path, agent: str
 ) -> None:
     place(hook, checkout_folder)
-    assert told(say(hook, checkout_folder)) == START
-    assert told(say(hook, checkout_folder, "compact")) == THREADS
-    assert told(say(hook, checkout_folder, "compact")) == THREADS
+    assert told(say(hook, checkout_folder, agent=agent)) == START
+    assert told(say(hook, checkout_folder, "compact", agent=agent)) == THREADS
+    assert say(hook, checkout_folder, agent=agent) == b""  # its start is told once
+    assert say(hook, checkout_folder, "resume", agent=agent) == b""
+    assert told(say(hook, checkout_folder, "compact", agent=agent)) == THREADS
 
 
 def test_it_is_silent_unless_it_was_asked_to_speak(hook: Installed, checkout_folder: Path) -> None:

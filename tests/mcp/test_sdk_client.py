@@ -39,6 +39,8 @@ def test_the_official_client_lists_and_calls_the_tools(
             first = await client.read_resource(resources.resources[0].uri)
             assert "Paint the basket green" in first.contents[0].text
             assert len((await client.list_resource_templates()).resource_templates) == 2
+            commit = await client.read_resource("whyfor://commit/HEAD")
+            assert "Sell things" in commit.contents[0].text
             with pytest.raises(mcp.MCPError, match="no session begins"):
                 await client.read_resource("whyfor://session/claude:nowhere")
             prompts = await client.list_prompts()

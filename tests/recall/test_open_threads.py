@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from tests.conftest import Result
+from tests.transcripts import Transcript
+from whyfor import config
 from whyfor.model.memory import CommandCount, PastSession
 from whyfor.recall.open_threads import drop_closed_threads
 from whyfor.recall.session_memory import failed_last
+from whyfor.store.open import open_store
 
+Cli = Callable[..., Result]
 NOW = 1_777_629_600_000
 TASK = "You'll need to restart the import server before the new prices are shown."
 
@@ -44,3 +53,32 @@ def test_a_request_that_was_made_again_is_open_only_where_it_was_made_last() -> 
 def test_what_an_earlier_session_did_closes_nothing() -> None:
     before = past("a", NOW, "Restart the import server you need before new prices are shown")
     assert opened(past("b", NOW + 5, "Import", TASK), before)["b"] == (TASK,)
+
+
+def test_a_session_that_went_on_where_the_clock_is_behind_keeps_its_order(
+    home: Path, cli: Cli
+) -> None:
+    made = Transcript("two-machines", day="2026-05-20")
+    made.prompt("Ship the first page of the shop.")
+    made.say("Shipped it. You'll need to restart the import server before prices are shown.")
+    made.day = "2026-05-02"  # resumed on a machine whose clock is behind
+    made.prompt("Restart it, and tell me what is missing.")
+    made.say("It runs again. The remaining work is a second page for the basket.")
+    made.save(home)
+    assert cli("ingest").code == 0
+    with closing(open_store(config.load().database)) as store:
+        session = store.sessions.find(made.session_id)
+        summary = store.memory.summary(session.id)
+    assert summary is not None
+    assert [quote.text for quote in summary.next_steps] == [
+        "The remaining work is a second page for the basket."
+    ]
+    assert len(summary.completed) == 2
+    assert summary.completed[0].seq < summary.completed[1].seq
+
+
+def test_clocks_that_differ_close_and_reorder_no_threads() -> None:
+    """Of sessions whose clocks say the same moment, none is later than another."""
+    one, other = past("a", NOW, "Import the prices", TASK), past("b", NOW, TASK)
+    assert opened(one, other)["a"] == (TASK,)
+    assert list(opened(other, one)) == ["b", "a"]  # as they were given

@@ -376,6 +376,10 @@ def test_a_result_that_a_pipe_hides_counts_as_a_run_only() -> None:
 
 
 FAMILIES = {
+    "npx jest --testPathPattern=pay --listTests": None,
+    "pytest --collect-only -q": None,
+    "pnpm exec mocha --version": None,
+    "terraform validate --help": None,
     "pytest -q": "pytest",
     "cd /x && FOO=1 timeout 60 uv run pytest tests": "pytest",
     "python3 -m mypy src": "mypy",

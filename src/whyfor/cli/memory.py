@@ -35,6 +35,7 @@ from whyfor.model.query import SessionFilter
 from whyfor.model.wire.memory import (
     wire_memory_block,
     wire_memory_note,
+    wire_memory_use,
     wire_model_round,
     wire_note_detail,
 )
@@ -62,6 +63,7 @@ from whyfor.service.memory import (
     who_writes,
 )
 from whyfor.service.memory_index import index_sessions
+from whyfor.service.memory_use import memory_use
 from whyfor.terminal import say
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
 
 _ID = 8
 _SOURCE = 24  # characters of what a line of the block comes from
+_MOMENTS = {"start": "at the start", "threads": "after a compaction", "prompt": "with a prompt"}
 _NOBODY = "There is no session to ask about."
 _AUTHORS = {"person": "you", "agent": "an agent"}
 _STATE_STYLES = {"verified": "green", "hypothesis": "dim", "refuted": "strike dim"}
@@ -353,6 +356,36 @@ def preview_command(tokens: int | None, as_json: bool) -> None:
         print_note("Nothing is remembered of this repository yet.")
     else:
         _print_block(block)
+
+
+@command.command("use")
+@click.option("--since", metavar="D", help="2026-05-31, yesterday, 12h, 3d … Default: ever.")
+@json_option
+def use_command(since: str | None, as_json: bool) -> None:
+    """Say what sessions used of what they were told.
+
+    Files that were named to a session and that it then read or wrote; ids that it then looked up.
+
+    \b
+    Examples:
+      whyfor memory use
+      whyfor memory use --since 2w
+    """
+    found = memory_use(config.load(), since)
+    if as_json:
+        print_json([wire_memory_use(each) for each in found])
+        return
+    if not found:
+        print_note("No session was told anything.", "Let them be told: whyfor init --memory")
+        return
+    headings = ("told", "sessions", "times", "tokens", "files used", "ids looked up")
+    rows = FittedTable(*headings, title="told", right=headings[1:])
+    for each in found:
+        files = f"{each.files_used:,} of {each.files:,}"
+        ids = f"{each.fetched:,} of {each.sources:,}"
+        counts = (f"{each.sessions:,}", f"{each.times:,}", f"{each.tokens:,}")
+        rows.add(_MOMENTS[each.part], *counts, files, ids)
+    rows.print(console())
 
 
 def _print_changed(done: str, note: StoredObservation, as_json: bool) -> None:

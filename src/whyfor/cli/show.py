@@ -165,8 +165,11 @@ def _head(out: Console, found: Conversation) -> None:
         )
 
 
+_TOLD_WHEN = {"threads": "after a compaction", "prompt": "with a prompt"}
+
+
 def _told_text(told: Injection) -> str:
-    when = "at its start" if told.part == "start" else "after a compaction"
+    when = _TOLD_WHEN.get(told.part, "at its start")
     parts = [f"told {when} of {plural(len(told.sources), 'source')}, {told.tokens:,} tokens"]
     if told.files:
         parts.append(f"{len(told.files_used)} of {plural(len(told.files), 'file')} named were used")

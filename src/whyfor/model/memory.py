@@ -306,6 +306,20 @@ class Injection(msgspec.Struct, frozen=True):
     fetched: tuple[str, ...] = ()  # those of the sources that it then asked Whyfor about
 
 
+class MemoryUse(msgspec.Struct, frozen=True):
+    """What sessions made of what they were told at one moment: at the start, after a compaction,
+    or with a prompt."""
+
+    part: str
+    sessions: int
+    times: int
+    tokens: int  # about
+    files: int  # named
+    files_used: int  # and then read or written
+    sources: int  # ids
+    fetched: int  # and then looked up
+
+
 class MemoryBlock(msgspec.Struct, frozen=True):
     """What the next session is told: the text, and where each line of it comes from."""
 

@@ -45,6 +45,10 @@ _CHECK_NAME = re.compile(
 
 
 _PREPARES = re.compile(r"(?:cd|export|source|\.|set|pushd|popd|true|:)(?:\s|$)|[A-Za-z_]\w*=\S*$")
+# Options with which a check only says what it would do, or what it is.
+_LOOKS = re.compile(
+    r"\s--?(?:list-?tests|list|collect-only|co|version|help|dry-run|show-?config|print-config)\b"
+)
 _NARROWS = re.compile(r"--?(?:ignore|deselect|exclude|skip|filter|grep|lf|last-failed|t=|only)")
 
 
@@ -98,6 +102,8 @@ def check_in(line: str) -> CheckCommand | None:
 def family_of(command: str) -> str | None:
     """Return what kind of check a simple command is; None if it is none."""
     bare = _bare(command)
+    if _LOOKS.search(bare.lower()):
+        return None
     runner = _RUNNER.match(bare)
     if runner:
         bare = bare[runner.end() :]

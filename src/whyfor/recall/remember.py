@@ -10,7 +10,7 @@ from whyfor.model.titles import ProposedTitle
 from whyfor.recall.command_notes import note_changed_commands
 from whyfor.store.protocol import SharedStore
 
-RULES_VERSION = 4  # with another number everything is derived again
+RULES_VERSION = 5  # with another number everything is derived again
 BATCH = 200  # sessions in one transaction
 
 

@@ -802,6 +802,9 @@ class SignalStore(Protocol):
         """Return what a session was told of earlier ones, oldest first; how it was used is not in
         it."""
 
+    def told_sessions(self, since: int) -> list[SessionName]:
+        """Return the sessions that were told of earlier ones since a time, by name."""
+
     def rewrites(self) -> list[tuple[str, str]]:
         """Return the commits that git rewrote, in that order: old and new sha."""
 

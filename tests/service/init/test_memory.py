@@ -304,6 +304,22 @@ def test_what_a_session_was_told_and_used_is_shown(
     prompts = [each["text"] for each in shown["events"] if each["kind"] == "user.prompt"]
     assert [text.strip() for text in prompts] == ["What is slow?"]
     assert "1 of 1 file named were used" in cli("show", later.session_id).out
+    (used,) = cli("memory", "use", "--json").json
+    sources = len(told["sources"])
+    assert used == {
+        "part": "start",
+        "sessions": 1,
+        "times": 1,
+        "tokens": told["tokens"],
+        "files": 1,
+        "files_used": 1,
+        "sources": sources,
+        "fetched": 1,
+    }
+    table = cli("memory", "use").out
+    assert "at the start" in table
+    assert f"1 of {sources}" in table
+    assert cli("memory", "use", "--since", "2199-01-01", "--json").json == []
     assert [each["id"] for each in cli("memory", "--json").json] == [note["id"]]
     found = cli("search", "every price is read twice", "--json").json
     assert [each["session_id"] for each in found] == [first.session_id]
@@ -312,6 +328,7 @@ def test_what_a_session_was_told_and_used_is_shown(
     assert cli("show", later.session_id, "--json").json["told"] == before["told"]
     assert cli("forget", later.session_id, "--yes").code == 0
     assert not any(later.session_id.encode() in line for line in _spooled(settings))
+    assert cli("memory", "use", "--json").json == []
 
 
 def _spooled(settings: Settings) -> list[bytes]:

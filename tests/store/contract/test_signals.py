@@ -99,3 +99,5 @@ def test_what_a_session_was_told_is_among_its_signals(store: Store, build: Build
         Injection(start.at, "start", "b1", 90, ("n1",), ("a.py",))
     ]
     assert store.signals.injections("claude", "b") == []
+    assert store.signals.told_sessions(start.at) == [("claude", "a")]
+    assert store.signals.told_sessions(start.at + 1) == []

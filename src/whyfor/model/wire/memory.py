@@ -8,6 +8,7 @@ import msgspec
 
 from whyfor.model.memory import (
     MemoryBlock,
+    MemoryUse,
     ModelRound,
     NoteStatement,
     SessionSummary,
@@ -99,6 +100,19 @@ class WireMemoryBlock(msgspec.Struct, frozen=True):
     left_out: dict[str, int]
 
 
+class WireMemoryUse(msgspec.Struct, frozen=True):
+    """What sessions were told at one moment (`start`, `threads`, `prompt`), and used of it."""
+
+    part: str
+    sessions: int
+    times: int
+    tokens: int
+    files: int
+    files_used: int
+    sources: int
+    fetched: int
+
+
 class WireModelCall(msgspec.Struct, frozen=True):
     """What came of asking a model about a session; the outcome is `ok`, or why there is none."""
 
@@ -115,6 +129,10 @@ class WireModelCall(msgspec.Struct, frozen=True):
 class WireModelRound(msgspec.Struct, frozen=True):
     asked: list[WireModelCall]
     stopped: str | None
+
+
+def wire_memory_use(used: MemoryUse) -> WireMemoryUse:
+    return WireMemoryUse(**msgspec.structs.asdict(used))
 
 
 def wire_model_round(done: ModelRound) -> WireModelRound:

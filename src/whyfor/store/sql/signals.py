@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from whyfor.model.memory import Injection
+from whyfor.model.sessions import SessionName
 from whyfor.model.signals import CommitSignal, Process, Signal
 from whyfor.store.sql.database import StoreDatabase, fetch, first_row, stepped, value
 from whyfor.store.sql.filters import as_json
@@ -95,6 +96,19 @@ class SqlSignals:
             (agent, session_id),
         )
         return [msgspec.convert({**_decode(told), "at": at}, Injection) for at, told in rows]
+
+    def told_sessions(self, since: int) -> list[SessionName]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT DISTINCT session_agent, session_id
+            FROM injections
+            WHERE at >= ? AND session_id IS NOT NULL
+            ORDER BY session_agent, session_id
+            """,
+            (since,),
+        )
+        return [(agent, session_id) for agent, session_id in rows]
 
     def made_in_session(self, shas: Iterable[str]) -> set[str]:
         rows = fetch(
