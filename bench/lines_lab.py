@@ -13,6 +13,7 @@ import subprocess
 import sysconfig
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from random import Random
 
@@ -21,6 +22,8 @@ from sessions import Claude, Codex, Gemini, Session
 START = 1_767_600_000_000
 _SECOND = 1000
 _MODULES = 120
+_READS = 6  # that come before a turn's edits
+_READ_LINES = 120
 _WORD = re.compile(r"\b[a-z_]{4,}\b")
 _KEYWORDS = frozenset("None True False self return yield import from raise while except".split())
 BASE, PERSON, MODIFIED = "base", "person", "modified"
@@ -75,6 +78,13 @@ class Lab:
     @property
     def repository(self) -> Path:
         return self.folder / "repo"
+
+    @cached_property
+    def sources(self) -> list[str]:
+        """Texts of Python's library."""
+        folder = Path(sysconfig.get_paths()["stdlib"])
+        modules = sorted(folder.glob("*.py"))
+        return [module.read_text(encoding="utf-8", errors="replace") for module in modules]
 
     def next_function(self) -> list[str]:
         """A function that nobody has used yet, as long as there are any."""
@@ -181,6 +191,34 @@ def make_lab(folder: Path, mix: str, commits: int, seed: int) -> Lab:
     for session in lab.sessions:
         session.save(folder / "home", {})
     return lab
+
+
+def agent_work(lab: Lab, lines: int, commits: int) -> int:
+    """Sessions work on one long file; return how many commits they made."""
+    while len(lab.files.get("big.py", ())) < lines:
+        known = lab.files.get("big.py", [])
+        lab.files["big.py"] = [*known, *_units(lab, 1, _BASE), Line("", _BASE), Line("", _BASE)]
+    lab.commit("First")
+    for number in range(commits):
+        if number % 8 == 0:
+            _begin_session(lab)
+        _look_around(lab)
+        _agent_turn(lab)
+        lab.commit(f"Change {number}")
+    return commits
+
+
+def _look_around(lab: Lab) -> None:
+    """What sessions do before they edit: they read, and run things."""
+    for _ in range(_READS):
+        lab.now += 2 * _SECOND
+        text = "\n".join(lab.rng.choice(lab.sources).splitlines()[:_READ_LINES])
+        lab.sessions[-1].run(lab.now, f"cat notes_{lab.rng.randint(1, 999)}.txt", text)
+
+
+def library_file(lab: Lab, functions: int) -> list[str]:
+    """The lines of a file that nobody here wrote."""
+    return [line.text for line in _units(lab, functions, _PERSON)]
 
 
 def _begin_session(lab: Lab) -> None:

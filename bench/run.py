@@ -19,6 +19,7 @@ from commits import commits
 from hooks import hooks
 from ingesting import Place, first_ingest, growth, huge_file, ingest
 from invented import write_invented
+from lines import lines
 from linking import linking, people_linking
 from live import live
 from locomo import conversations, write_conversation
@@ -40,7 +41,7 @@ _HERE = Path(__file__).parent
 _CORPUS = _HERE.parents[1] / "shared/corpus"
 PARTS = (
     *("ingest", "huge", "corpus", "search", "hooks", "commits", "linking", "pages", "live"),
-    *("redaction", "memory"),
+    *("redaction", "memory", "lines"),
 )
 _HOSTILE_MB = (75, 300)  # a third of each is one line
 # by the archive of their sessions
@@ -170,6 +171,7 @@ class Effort:
     story_rounds: int = 20
     linked_commits: int = 4000
     people_commits: int = 1200
+    lab_commits: int = 40  # of each mix of people and formatters
     live_sessions: tuple[int, ...] = (10, 50, 100)
     live_seconds: float = 30
     shown_beside: tuple[int, ...] = (1, 10, 50)  # sessions that write while another is looked at
@@ -194,6 +196,7 @@ QUICK = Effort(
     story_rounds=5,
     linked_commits=1000,
     people_commits=400,
+    lab_commits=16,
     live_sessions=(10, 100),
     live_seconds=10,
     shown_beside=(1, 10),
@@ -368,6 +371,11 @@ def on_memory(bench: Bench, corpus: Path) -> None:
     hostile(bench.report, [place for _, place in grown])
 
 
+def on_lines(bench: Bench, effort: Effort) -> None:
+    if bench.whyfor:
+        lines(bench.report, bench.scratch, bench.whyfor, effort.lab_commits)
+
+
 def run(
     bench: Bench, effort: Effort, corpus: Path, locomo: Path | None, only: str | None = None
 ) -> None:
@@ -384,6 +392,7 @@ def run(
         "live": lambda: on_live(bench, effort),
         "redaction": lambda: on_redaction(bench, effort, corpus),
         "memory": lambda: on_memory(bench, corpus),
+        "lines": lambda: on_lines(bench, effort),
     }
     for part in [parts[only]] if only else parts.values():
         try:

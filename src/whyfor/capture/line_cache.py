@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from whyfor.capture.recover import writing
 from whyfor.config import Settings
 from whyfor.model.checkpoints import Part
 from whyfor.model.errors import WhyforError
@@ -19,6 +18,8 @@ def keep_lines(settings: Settings, computed: Iterable[tuple[CommitLines, Sequenc
     found = {lines.sha: (lines, list(parts)) for lines, parts in computed}
     if not found:
         return
+    from whyfor.capture.recover import writing  # here: mostly there is nothing to keep
+
     with suppress(WhyforError), writing(settings, 0.0) as store:
         known = store.checkpoints.of_commits(found)
         same = []

@@ -31,6 +31,20 @@ class Commit(msgspec.Struct, frozen=True):
         return len(self.parents) > 1
 
 
+def stored_commit(kept: Checkpoint) -> Commit:
+    """Return what is stored of a commit, which git may not have any more."""
+    return Commit(
+        kept.commit,
+        tuple(kept.parents),
+        kept.author,
+        kept.email,
+        kept.authored_at,
+        kept.committed_at,
+        kept.subject,
+        "",
+    )
+
+
 class UnlinkedSession(msgspec.Struct, frozen=True):
     """A session that a person took off a commit."""
 

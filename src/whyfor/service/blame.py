@@ -46,7 +46,7 @@ def annotated_porcelain(
     answer can be repeated byte for byte."""
     with reading(settings) as library:
         blamer = FileBlamer(library, name_place(target.cwd))
-        found = find_target(library, target, blamer.place)
+        found = find_target(library, target, blamer.folder)
         if found.tree is None or not _is_committed(blamer, found.text, found.tree.blob):
             raise BadInput(
                 f"{found.path} has lines that are not committed",

@@ -23,6 +23,7 @@ from whyfor.model.stories import (
     FullStory,
     StoryLine,
     UnlinkedSession,
+    stored_commit,
 )
 from whyfor.model.wire.commits import WireLine, wire_line
 from whyfor.store.open import OpenStore, reading
@@ -120,7 +121,7 @@ class _KnownStories(msgspec.Struct):
     ) -> CommitStory:
         reason = MERGE if checkpoint.is_merge and not checkpoint.parts else None
         beside = [c for c in self.judged.values() if c.group_root == checkpoint.group_root]
-        return CommitStory(commit or as_commit(checkpoint), checkpoint, reason, [], beside)
+        return CommitStory(commit or stored_commit(checkpoint), checkpoint, reason, [], beside)
 
 
 def _commits_in_git(folder: GitPlace, shas: list[str]) -> dict[str, history.Commit]:
@@ -154,13 +155,6 @@ def _judge(library: OpenStore, place: GitPlace, fresh: list[str]) -> Iterator[Li
     older = [sha for sha in fresh if sha not in known]
     if older:
         yield compute(library, repository, only=older)
-
-
-def as_commit(c: Checkpoint) -> history.Commit:
-    """Return what is left of a commit that git does not have any more."""
-    return history.Commit(
-        c.commit, tuple(c.parents), c.author, c.email, c.authored_at, c.committed_at, c.subject, ""
-    )
 
 
 def full_story(library: OpenStore, cwd: GitPlace, told: CommitStory) -> FullStory:

@@ -25,10 +25,10 @@ from whyfor.model.conversation import DiffRow
 from whyfor.model.errors import NotFound
 from whyfor.model.lines import MODIFIED_LINE, PERSON, UNKNOWN_AUTHOR
 from whyfor.model.sessions import Project, Tokens
-from whyfor.model.stories import CommitStory
+from whyfor.model.stories import CommitStory, stored_commit
 from whyfor.store.journal import NoteEntry
 from whyfor.store.open import OpenStore, reading
-from whyfor.story.commit_stories import as_commit, group_of, reverted_story
+from whyfor.story.commit_stories import group_of, reverted_story
 from whyfor.story.conversation.diffs import mark_differences
 from whyfor.story.lines.authorship import (
     AuthorLabel,
@@ -140,7 +140,7 @@ def _told(
     if repository and found:
         commit = history.commits(repository.folder, ["--no-walk=unsorted", sha])[0]
     elif kept := library.checkpoints.of_commits([sha]).get(sha):
-        commit = as_commit(kept)
+        commit = stored_commit(kept)
     else:
         raise NotFound(
             f"commit {sha[:10]} is not kept here, and no repository has it", "See: whyfor log"

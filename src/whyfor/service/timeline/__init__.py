@@ -25,10 +25,9 @@ from whyfor.model.events import EventRef, SpokenWord
 from whyfor.model.paths import to_text
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Project, Session
-from whyfor.model.stories import MERGE, CommitFilter, CommitStory
+from whyfor.model.stories import MERGE, CommitFilter, CommitStory, stored_commit
 from whyfor.service.timeline.lanes import LaneSlice, SessionSpan, lanes
 from whyfor.store.open import OpenStore, reading
-from whyfor.story.commit_stories import as_commit
 from whyfor.story.links.assemble import NO_SESSION, NOT_THEN
 from whyfor.story.repositories import ALL, Repository, repository_of
 from whyfor.story.story_budget import stories_within
@@ -341,7 +340,7 @@ class _Page:
             found = []
             for checkpoint in reversed(kept.values()):
                 if until is None or checkpoint.committed_at <= until:
-                    found.append(as_commit(checkpoint))
+                    found.append(stored_commit(checkpoint))
             return _Line(found, more=False)
         if not tip:
             return _Line([], more=False)

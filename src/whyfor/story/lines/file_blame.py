@@ -36,11 +36,10 @@ from whyfor.model.checkpoints import Part
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.lines import AGENT, MODIFIED_LINE, CommitLines, LineWriter
 from whyfor.model.paths import to_text
-from whyfor.model.stories import Commit, CommitStory
+from whyfor.model.stories import Commit, CommitStory, stored_commit
 from whyfor.model.times import DAY
 from whyfor.store.open import OpenStore
 from whyfor.story.commit_lookup import require_checkout, require_commit
-from whyfor.story.commit_stories import as_commit, stories_of
 from whyfor.story.lines.commit_lines import CommitSource, LineReader
 from whyfor.story.lines.compare import same_blocks
 from whyfor.story.lines.known_lines import story_parts
@@ -77,10 +76,9 @@ class TargetFile(msgspec.Struct, frozen=True):
 # -- the file ------------------------------------------------------------------------------------
 
 
-def find_target(library: OpenStore, target: BlameTarget, place: GitPlace) -> TargetFile:
+def find_target(library: OpenStore, target: BlameTarget, folder: GitPlace) -> TargetFile:
     """Return the file that is asked about. Raises BadInput for a path outside the repository and
     for what is no text, NotFound for a revision or a file that is not there."""
-    folder = require_checkout(place, "Go to the repository of the file.")
     path = repository_path(folder, target.cwd, target.file)
     if target.revision is None and target.contents is None and not isinstance(folder, GitDir):
         text = _saved(Path(folder) / path, path)
@@ -159,12 +157,16 @@ class FileBlamer:
         self.turns = TurnReader(library)
 
     @cached_property
+    def folder(self) -> GitPlace:
+        return require_checkout(self.place, "Go to the repository of the file.")
+
+    @cached_property
     def repository(self) -> Repository | None:
         return repository_at(self.library, self.place)
 
     def blame(self, target: BlameTarget, options: BlameOptions) -> FileBlame:
         """Return the lines of a file with their writers; raises what `find_target` raises."""
-        found = find_target(self.library, target, self.place)
+        found = find_target(self.library, target, self.folder)
         kept = self._kept_text(found)
         now = kept if found.text is None else text_lines(found.text)
         self._check_size(len(now), options)
@@ -298,14 +300,20 @@ class FileBlamer:
         found = {}
         for sha, checkpoint in kept.items():
             if checkpoint.parts:
-                found[sha] = CommitStory(as_commit(checkpoint), checkpoint, None)
+                found[sha] = CommitStory(stored_commit(checkpoint), checkpoint, None)
         unseen = [sha for sha in times if sha not in kept and sha not in seen]
         begun = self._begun() if unseen else None
         new = [sha for sha in unseen if begun is not None and times[sha] >= begun - 31 * DAY]
-        for story in stories_of(self.library, self.place, new) if new else ():
+        for story in self.judged_stories(new) if new else ():
             if story_parts(story):
                 found[story.commit.sha] = story
         return found
+
+    def judged_stories(self, shas: list[str]) -> list[CommitStory]:
+        """Return the stories of commits, linking those that nobody has looked at."""
+        from whyfor.story.commit_stories import stories_of  # here: most commits are linked
+
+        return stories_of(self.library, self.place, shas)
 
     def _begun(self) -> int | None:
         repository = self.repository

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from whyfor.git.blame import BlameOptions, blame_porcelain, find_file, read_porcelain
+from whyfor.git.blame import BlameOptions, blame_porcelain, read_porcelain
 from whyfor.git.history import CommitLimits, commits
 from whyfor.git.line_changes import LineChange, compare_trees, read_line_changes, read_texts
 from whyfor.git.place import GitPlace
 from whyfor.model.blame import NOT_COMMITTED, BlameRow, LineWho
 from whyfor.model.errors import NotFound
-from whyfor.model.stories import CommitStory
+from whyfor.model.stories import CommitStory, stored_commit
 from whyfor.model.why import EarlierLine, GoneText, LineReason, SessionHint
 from whyfor.store.open import OpenStore
-from whyfor.story.commit_lookup import require_checkout
-from whyfor.story.commit_stories import stories_of
 from whyfor.story.lines.commit_lines import CommitSource, LineReader
 from whyfor.story.lines.file_blame import BlameTarget, FileBlamer, repository_path
 from whyfor.story.lines.known_lines import story_parts
@@ -65,8 +63,11 @@ class ReasonReader:
         )
 
     def _story(self, sha: str) -> CommitStory | None:
+        kept = self.library.checkpoints.of_commits([sha]).get(sha)
+        if kept is not None and kept.parts:
+            return CommitStory(stored_commit(kept), kept, None)
         try:
-            return stories_of(self.library, self.place, [sha])[0]
+            return self.blamer.judged_stories([sha])[0]
         except NotFound:
             return None
 
@@ -95,11 +96,11 @@ class ReasonReader:
 
     def _earlier(self, row: BlameRow, levels: int) -> Iterator[EarlierLine]:
         """Yield the lines that the commit of a line replaced by it, then what those replaced."""
-        folder = require_checkout(self.place)
+        folder = self.blamer.folder
         parent = f"{row.commit}^"
         changes = compare_trees(folder, parent, row.commit, [row.path])
         hunk = next((h for c in changes for h in c.hunks if h[0] <= row.old < h[0] + h[1]), None)
-        if hunk is None or not hunk[3] or find_file(folder, parent, row.path) is None:
+        if hunk is None or not hunk[3]:
             return
         ranges = [f"-L{hunk[2]},{hunk[2] + min(hunk[3], _EARLIER) - 1}"]
         data = blame_porcelain(folder, parent, row.path, ranges)
@@ -114,7 +115,7 @@ class ReasonReader:
     def gone(self, text: str, target: BlameTarget | None) -> GoneText:
         """Return who removed a text last, from a file or from any. Raises NotFound if no commit
         that can be reached removed it."""
-        folder = require_checkout(self.place)
+        folder = self.blamer.folder
         paths: tuple[str, ...] = ()
         if target is not None:
             paths = (f":(literal){repository_path(folder, target.cwd, target.file)}",)
@@ -141,7 +142,7 @@ class ReasonReader:
                         yield sha, change, line
 
     def _gone(self, sha: str, change: LineChange, text: str, line: str) -> GoneText:
-        told = stories_of(self.library, self.place, [sha])[0]
+        told = self.blamer.judged_stories([sha])[0]
         who = LineWho("unknown")
         repository = self.blamer.repository
         if repository is not None and story_parts(told):
