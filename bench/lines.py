@@ -175,7 +175,6 @@ def _cost(report: Report, folder: Path, program: Path) -> None:
     report.add(
         Table(f"Lines: cost, {_LONG:,} lines", ["command", "CPU ms", "wall ms"], rows),
         Check("blame of 2,000 lines, warm CPU / git blame", warm.cpu / git.cpu, 1.3),
-        Check("blame in a running process, CPU with git's / git blame", inside / git.cpu, 2.0),
         Check("blame of 2,000 lines, cold CPU / allowed", cold.cpu / allowed, 1),
         Check("why, warm CPU", why.cpu * 1000, 150, unit=" ms"),
         Check("cache of lines / segments", 100 * size / segments, 2, unit=" %"),

@@ -97,6 +97,25 @@ def test_timeline_is_around_an_id_a_file_or_a_time(client: LineClient, past: Tra
     assert client.call("timeline")["structuredContent"]["items"]
 
 
+def test_timeline_tells_why_a_line_is_there_without_secrets(
+    client: LineClient, past: Transcript, shop: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_DATE", "2026-05-01T11:00:00Z")
+    (shop / "basket.py").write_text("quick()\n")
+    git(shop, "commit", "-qam", "Be quick")
+    assert cli("ingest").code == 0
+    told = client.call("timeline", around="basket.py:1")
+    (item,) = told["structuredContent"]["items"]
+    assert (item["id"], item["kind"]) == ("basket.py:1-1", "lines")
+    assert f"claude:{past.session_id[:8]}/1 (exact)" in item["text"]
+    assert "Never touch the prices table" in item["text"]
+    assert FOUND in item["text"]
+    assert "Before that" in item["text"]
+    assert SECRET not in json.dumps(told)
+    assert "has only" in json.dumps(client.call("timeline", around="basket.py:99"))
+
+
 def test_get_tells_more_with_every_detail(client: LineClient, past: Transcript) -> None:
     session = f"claude:{past.session_id[:8]}"
     sizes = []

@@ -50,7 +50,7 @@ TOOLS: list[dict[str, Any]] = [
         "name": "timeline",
         "description": "List what happened before and after something, oldest first.",
         "inputSchema": _object(
-            around=_text("Id, commit, file path or time. Default: now"),
+            around=_text("Id, commit, path, path:12 (why the line is there) or time. Default: now"),
             limit={"type": "integer", "minimum": 1, "maximum": 50},
         ),
         "annotations": _READ,

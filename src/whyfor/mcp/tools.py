@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _LIMIT = 12
 _SCHEME = "whyfor://"
+# path:12 or path:12-20; an id (claude:3f05) and a time (10:30) have no dot or slash before it
+_LINE = re.compile(r".*[./][^:]*:\d+(-\d+)?")
 _ADDRESSED = {"session": "", "commit": "commit:"}  # what stands before the id
 
 
@@ -128,9 +131,13 @@ class AgentTools:
         }
 
     def _timeline(self, given: Params) -> dict[str, Any]:
-        from whyfor.model.wire.mcp import wire_memory_lines
+        from whyfor.model.wire.mcp import wire_memory_lines, wire_memory_texts
 
         asked = msgspec.convert(given, TimelineArguments)
+        if _LINE.fullmatch(asked.around):
+            reasons = self.memory.why(asked.around)
+            if reasons is not None:
+                return _told_texts(wire_memory_texts(reasons))
         return _told_lines(wire_memory_lines(self.memory.timeline(asked.around, asked.limit)))
 
     def _get(self, given: Params) -> dict[str, Any]:

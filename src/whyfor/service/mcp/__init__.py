@@ -26,8 +26,10 @@ from whyfor.privacy.redacted_text import redacted
 from whyfor.service.mcp.get import GetRequest, get_texts, paged
 from whyfor.service.mcp.recall import RecallPlace, recall_lines
 from whyfor.service.mcp.timeline import timeline_lines
+from whyfor.service.mcp.why import line_texts
 from whyfor.store.open import OpenStore, reading
 from whyfor.story.commit_lookup import checkout_root
+from whyfor.story.lines.location import parse_location
 from whyfor.story.repositories import Repository, repository_at
 
 __all__ = ["AgentMemory"]
@@ -58,6 +60,15 @@ class AgentMemory:
         with reading(self.settings) as store:
             own = partial(self._projects, store)
             found = timeline_lines(store, around, limit, self.folder, own)
+        return self._clean(found)
+
+    def why(self, location: str) -> MemoryTexts | None:
+        """Return why lines are there; None if a text names no line of a file (path:12)."""
+        place = parse_location(location, self.folder)
+        if place.first is None:
+            return None
+        with reading(self.settings) as store:
+            found = line_texts(store, self.folder, place)
         return self._clean(found)
 
     def get(self, ids: list[str], detail: Detail, after: int) -> MemoryTexts:
