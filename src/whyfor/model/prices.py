@@ -154,7 +154,7 @@ def cache_saving(used: Consumption, find: Callable[[str], ModelPrices | None]) -
         return None
     if not used.cache_read and not used.cache_write:
         return 0
-    bare = msgspec.structs.replace(used, reported=None)
+    bare = used if used.reported is None else msgspec.structs.replace(used, reported=None)
     with_cache = price_of(bare, find)
     whole = (used.input or 0) + (used.cache_read or 0) + (used.cache_write or 0)
     plain = msgspec.structs.replace(

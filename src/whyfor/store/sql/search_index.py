@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 from whyfor.model.events import SEQ_BITS
@@ -43,8 +42,7 @@ _PASSAGES = ("prompts", "answers", "calls")
 _CARDS = ("title", "prompts", "closing", "files", "commits", "learned")
 _SPOKEN = {"user.prompt": 0, "assistant.message": 1}
 _DONE = 2
-_WORD = re.compile(r"\w{3,}")
-_IDENTIFIER = re.compile(r"[A-Za-z]+[a-z][A-Z]|[A-Za-z\d]+_[A-Za-z\d]")
+_IDENTIFIER = re.compile(r"\b(?:[A-Za-z]+[a-z][A-Z]|[A-Za-z\d]+_[A-Za-z\d])\w*")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CARD_FILES = 200
 PART_BITS = 6  # of a passage's number: a text has no more parts than that can count
@@ -183,14 +181,8 @@ def _name(path: str) -> str:
 
 def _spelled(text: str) -> str:
     """Return a text with the parts of its identifiers after it: parseQuery, parse_query."""
-    parts = [part for word in _WORD.findall(text) for part in _parts(word)]
+    parts = [part for name in _IDENTIFIER.findall(text) for part in _PART.findall(name)]
     return f"{text} {' '.join(parts)}" if parts else text
-
-
-@lru_cache(4096)
-def _parts(word: str) -> list[str]:
-    """Return the parts of an identifier; none of a plain word."""
-    return _PART.findall(word) if _IDENTIFIER.match(word) else []
 
 
 def remove_documents(db: StoreDatabase, first: int, last: int) -> None:
