@@ -96,10 +96,19 @@ _BEST = f"""
         CAST(? AS integer[]), CAST(? AS integer[]), CAST(? AS text[]), CAST(? AS boolean[]),
         CAST(? AS double precision[])) AS t(atom, word, lexeme, prefix, weight)),
     counted AS (
-      SELECT c.id, t.atom, t.word, sum(t.weight * cardinality(u.positions)) AS f
-      FROM chosen c
-      CROSS JOIN LATERAL unnest(c.v) u
-      JOIN terms t ON t.lexeme = u.lexeme OR t.prefix AND starts_with(u.lexeme, t.lexeme)
+      SELECT id, atom, word, sum(weight * times) AS f
+      FROM (
+        SELECT c.id, t.atom, t.word, t.weight, cardinality(u.positions) AS times
+        FROM chosen c
+        CROSS JOIN LATERAL unnest(c.v) u
+        JOIN terms t ON t.lexeme = u.lexeme
+        WHERE NOT t.prefix
+        UNION ALL
+        SELECT c.id, t.atom, t.word, t.weight, cardinality(u.positions)
+        FROM terms t
+        CROSS JOIN chosen c
+        CROSS JOIN LATERAL unnest(c.v) u
+        WHERE t.prefix AND starts_with(u.lexeme, t.lexeme)) found
       GROUP BY 1, 2, 3),
     atoms AS (
       SELECT id, atom, CAST(min(f) AS double precision) AS f
