@@ -268,6 +268,12 @@ def test_a_quote_leads_to_its_event(told: Site, page: Page) -> None:
     expect(event).to_contain_text(CAUSE)
 
 
+def test_a_note_nobody_was_told_says_so(told: Site, page: Page) -> None:
+    key = find(told.settings, "number3.").observation.key
+    told.open(page, f"/memory?at={key}")
+    expect(page.get_by_role("heading", name="Told to no session yet")).to_be_visible()
+
+
 def test_keys_move_and_the_panel_follows(told: Site, page: Page) -> None:
     told.open(page, "/memory?type=rule")
     titles = rows(page)

@@ -12,6 +12,7 @@ from tests.conftest import Result
 from tests.service.init.tools import git
 from tests.transcripts import Transcript
 from whyfor import config
+from whyfor.service.memory_page import note_view
 
 Cli = Callable[..., Result]
 SECRET = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
@@ -89,6 +90,30 @@ def test_a_note_is_shown_with_its_words_and_its_session(session: Transcript, cli
     detail = json.loads(cli("memory", "show", str(note["id"]), "--json").out)
     assert detail["note"] == note
     assert detail["session_summary"]["request"][0]["text"] == "Make the checkout faster."
+
+
+def test_a_note_says_which_sessions_were_told_it(session: Transcript, home: Path, cli: Cli) -> None:
+    (note,) = listed(cli, "--type", "discovery")
+    assert json.loads(cli("memory", "show", str(note["id"]), "--json").out)["told"] == []
+    assert "Told to" not in cli("memory", "show", str(note["id"])).out
+    later = Transcript("later", day="2026-05-02")
+    later.prompt("Go on with the basket")
+    later.save(home)
+    told = {"part": "start", "block": "b", "tokens": 90, "sources": [note["id"]], "files": []}
+    line = {"v": 1, "at": 1_777_716_000_000, "agent": "claude", "event": "SessionStart"}
+    payload = {"session_id": later.session_id, "transcript_path": str(later.path(home))}
+    spool = config.load().home / "spool"
+    spool.mkdir(exist_ok=True)
+    header = json.dumps({**line, "cwd": "/code/shop", "memory": told})
+    (spool / "2026-05-02.spool").write_text(f"\n{header}\t{json.dumps(payload)}\n")
+    assert cli("ingest").code == 0
+    shown = cli("memory", "show", str(note["id"])).out
+    assert "Told to 1 session" in shown
+    assert f"claude:{later.session_id}" in shown
+    (heard,) = json.loads(cli("memory", "show", str(note["id"]), "--json").out)["told"]
+    assert (heard["session_id"], heard["title"]) == (later.session_id, "Go on with the basket")
+    view = note_view(config.load(), str(note["id"]))
+    assert [one.session_id for one in view.told] == [later.session_id]
 
 
 def test_the_list_fits_a_narrow_terminal_and_cuts_no_title(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ from whyfor.model.memory import (
     Quote,
     SessionSummary,
     StoredObservation,
+    ToldSession,
 )
 from whyfor.model.query import SessionFilter
 from whyfor.model.wire.memory import (
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _ID = 8
+_TOLD = 5  # sessions that were told a note
 _SOURCE = 24  # characters of what a line of the block comes from
 _MOMENTS = {"start": "at the start", "threads": "after a compaction", "prompt": "with a prompt"}
 _NOBODY = "There is no session to ask about."
@@ -188,7 +191,7 @@ def show_command(note_id: str, as_json: bool) -> None:
     """
     detail = shown_detail(config.load(), Path.cwd(), note_id)
     if as_json:
-        print_json(wire_note_detail(detail.note, detail.summary, detail.said))
+        print_json(wire_note_detail(detail.note, detail.summary, detail.said, detail.told))
         return
     _print_detail(detail)
 
@@ -458,8 +461,20 @@ def _print_detail(detail: NoteDetail) -> None:
     _section(out, "It read before", written[:-1])
     _section(out, "Files written", [*note.files_written])
     _section(out, "Files read", [*note.files_read])
+    _print_told(out, detail.told)
     if detail.summary:
         _print_summary(out, detail.summary)
+
+
+def _print_told(out: Console, told: Sequence[ToldSession]) -> None:
+    """Print the sessions that were told a note, the newest of them."""
+    lines = [
+        f"{one.agent}:{one.session_id}  {moment_text(one.at)}  {one.title or 'not kept'}"
+        for one in told[:_TOLD]
+    ]
+    if len(told) > _TOLD:
+        lines.append(f"{len(told) - _TOLD:,} more: --json")
+    _section(out, f"Told to {plural(len(told), 'session')}", lines)
 
 
 def _print_summary(out: Console, summary: SessionSummary) -> None:

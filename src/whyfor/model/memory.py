@@ -320,6 +320,15 @@ class MemoryUse(msgspec.Struct, frozen=True):
     fetched: int  # and then looked up
 
 
+class ToldSession(msgspec.Struct, frozen=True):
+    """A session that was told a note when it began."""
+
+    at: int  # ms
+    agent: str
+    session_id: str
+    title: str | None  # None if the session itself is not kept
+
+
 class MemoryBlock(msgspec.Struct, frozen=True):
     """What the next session is told: the text, and where each line of it comes from."""
 

@@ -26,6 +26,7 @@ from whyfor.model.memory import (
     SessionSummary,
     StatementAction,
     StoredObservation,
+    ToldSession,
 )
 from whyfor.model.paths import to_text
 from whyfor.model.query import SessionFilter
@@ -45,6 +46,7 @@ from whyfor.service.statements import author
 from whyfor.store.open import reading
 from whyfor.store.protocol import Store
 from whyfor.story.commit_lookup import checkout_root, require_checkout
+from whyfor.story.injections import note_listeners
 from whyfor.story.repositories import Repository, repository_at
 from whyfor.story.session_lookup import parse_filters
 
@@ -77,6 +79,7 @@ class NoteDetail(msgspec.Struct, frozen=True):
     note: StoredObservation
     summary: SessionSummary | None
     said: tuple[NoteStatement, ...] = ()  # by people and agents, in order
+    told: tuple[ToldSession, ...] = ()  # the sessions that were told it, newest first
 
 
 class NotesFound(msgspec.Struct, frozen=True):
@@ -171,7 +174,9 @@ def _detail(store: Store, key: str) -> NoteDetail:
     name = (found.agent, found.session_id)
     number = store.sessions.numbers([name]).get(name)
     summary = None if number is None else store.memory.summary(number)
-    return NoteDetail(found, summary, tuple(store.memory.said(found.observation.key)))
+    key = found.observation.key
+    said = tuple(store.memory.said(key))
+    return NoteDetail(found, summary, said, tuple(note_listeners(store, key)))
 
 
 def short_note_ids(settings: Settings, keys: Iterable[str]) -> dict[str, str]:

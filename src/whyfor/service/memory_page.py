@@ -22,12 +22,14 @@ from whyfor.model.memory import (
     Quote,
     SessionSummary,
     StoredObservation,
+    ToldSession,
 )
 from whyfor.model.query import Filters, SessionFilter
 from whyfor.model.sessions import Session
 from whyfor.recall.note_standing import judge_notes, supersede_notes
 from whyfor.store.open import reading
 from whyfor.store.protocol import Store
+from whyfor.story.injections import note_listeners
 from whyfor.story.repositories import repository_of
 from whyfor.story.session_lookup import parse_filters, session_named
 
@@ -105,6 +107,7 @@ class NoteView(msgspec.Struct, frozen=True):
     said: list[NoteStatement]  # about it, by people and agents
     replaced: StoredObservation | None  # whose place it took
     replacement: StoredObservation | None  # that took its place
+    told: list[ToldSession]  # the sessions that were told it, newest first
 
 
 def note_list(settings: Settings, asked: MemoryRequest, limit: int = PAGE) -> NoteList:
@@ -202,6 +205,7 @@ def note_view(settings: Settings, key: str) -> NoteView:
             said=store.memory.said(note.key),
             replaced=_maybe(store, note.replaces),
             replacement=_maybe(store, found.superseded_by),
+            told=note_listeners(store, note.key),
         )
 
 

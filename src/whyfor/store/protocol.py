@@ -805,6 +805,10 @@ class SignalStore(Protocol):
     def told_sessions(self, since: int) -> list[SessionName]:
         """Return the sessions that were told of earlier ones since a time, by name."""
 
+    def told_to(self, source: str) -> list[tuple[str, str, int]]:
+        """Return the sessions that were told something from a source (a note's id, …): agent,
+        session id and when they first were, the one told last first."""
+
     def rewrites(self) -> list[tuple[str, str]]:
         """Return the commits that git rewrote, in that order: old and new sha."""
 

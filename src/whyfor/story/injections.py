@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from whyfor.model.memory import Injection
+from whyfor.model.memory import Injection, ToldSession
 from whyfor.model.sessions import Session
 from whyfor.store.protocol import Store
 
@@ -27,6 +27,19 @@ def session_injections(store: Store, session: Session) -> list[Injection]:
             fetched=tuple(source for source in each.sources if _is_asked(source, questions)),
         )
         for each in told
+    ]
+
+
+def note_listeners(store: Store, key: str) -> list[ToldSession]:
+    """Return the sessions that were told a note, newest first."""
+    told = store.signals.told_to(key)
+    names = [(agent, session_id) for agent, session_id, _ in told]
+    numbers = store.sessions.numbers(names)
+    known = store.sessions.by_number(list(numbers.values()))
+    titles = {name: known[number].title for name, number in numbers.items()}
+    return [
+        ToldSession(at, agent, session_id, titles.get((agent, session_id)))
+        for agent, session_id, at in told
     ]
 
 

@@ -101,3 +101,24 @@ def test_what_a_session_was_told_is_among_its_signals(store: Store, build: Build
     assert store.signals.injections("claude", "b") == []
     assert store.signals.told_sessions(start.at) == [("claude", "a")]
     assert store.signals.told_sessions(start.at + 1) == []
+
+
+def test_a_note_knows_whom_it_was_told(store: Store, build: Build) -> None:
+    def start(session: str, at: int, *sources: str) -> Signal:
+        told = {"part": "start", "block": "b", "tokens": 9, "sources": [*sources], "files": ["n%1"]}
+        return msgspec.structs.replace(
+            STOP,
+            event="SessionStart",
+            session_id=session,
+            at=at,
+            data={"memory": told},
+        )
+
+    build.signals(
+        start("a", NOW, "n_1", "n2"),
+        start("b", NOW + 5, "n_1"),
+        start("a", NOW + 9, "n_1"),
+        start("c", NOW + 7, "nx1", "run:n_1"),
+    )
+    assert store.signals.told_to("n_1") == [("claude", "a", NOW), ("claude", "b", NOW + 5)]
+    assert store.signals.told_to("n%1") == []

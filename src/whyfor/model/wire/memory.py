@@ -13,6 +13,7 @@ from whyfor.model.memory import (
     NoteStatement,
     SessionSummary,
     StoredObservation,
+    ToldSession,
 )
 from whyfor.model.times import to_iso
 
@@ -79,10 +80,20 @@ class WireSessionSummary(msgspec.Struct, frozen=True):
     next_steps: list[WireQuote]
 
 
+class WireToldSession(msgspec.Struct, frozen=True):
+    """A session that was told the note when it began."""
+
+    at: str | None
+    agent: str
+    session_id: str
+    title: str | None
+
+
 class WireNoteDetail(msgspec.Struct, frozen=True):
     note: WireNote
     session_summary: WireSessionSummary | None
     said: list[WireFormerNote] = []
+    told: list[WireToldSession] = []
 
 
 class WireBlockLine(msgspec.Struct, frozen=True):
@@ -175,12 +186,16 @@ def wire_memory_note(stored: StoredObservation) -> WireNote:
 
 
 def wire_note_detail(
-    note: StoredObservation, summary: SessionSummary | None, said: Iterable[NoteStatement]
+    note: StoredObservation,
+    summary: SessionSummary | None,
+    said: Iterable[NoteStatement],
+    told: Iterable[ToldSession] = (),
 ) -> WireNoteDetail:
     return WireNoteDetail(
         wire_memory_note(note),
         wire_session_summary(summary) if summary else None,
         [WireFormerNote(to_iso(each.at), each.by, each.action, each.text) for each in said],
+        [WireToldSession(to_iso(one.at), one.agent, one.session_id, one.title) for one in told],
     )
 
 

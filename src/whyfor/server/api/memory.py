@@ -66,7 +66,7 @@ def one(settings: Kept, note_id: Name) -> WireNoteDetail:
     """A note, the summary of its session, and what was said about it; the id may be
     abbreviated."""
     found = note_detail(settings, note_id)
-    return wire_note_detail(found.note, found.summary, found.said)
+    return wire_note_detail(found.note, found.summary, found.said, found.told)
 
 
 @reading_route("/memory")

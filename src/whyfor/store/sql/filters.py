@@ -87,3 +87,8 @@ def file_terms(file: str) -> tuple[str, str, int]:
     slash."""
     path = file.replace("\\", "/").rstrip("/") + "/"
     return ("", path, 1) if path.startswith("/") else ("/", f"/{path}", 1 << 30)
+
+
+def escape_like(text: str) -> str:
+    """Return text that means itself in a LIKE whose escape character is the backslash."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

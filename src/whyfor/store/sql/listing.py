@@ -22,7 +22,7 @@ from whyfor.model.listing import (
 from whyfor.model.query import Atom, Query
 from whyfor.model.titles import title_source
 from whyfor.store.sql.database import StoreDatabase, WordIndex, fetch, first_row
-from whyfor.store.sql.filters import ENDS_OF_PATH, WRONG, as_json, file_terms
+from whyfor.store.sql.filters import ENDS_OF_PATH, WRONG, as_json, escape_like, file_terms
 
 _SORTED_BY = {
     "last": "l.last_at",
@@ -360,7 +360,7 @@ def _where(which: ListFilter, index: WordIndex) -> tuple[str, list[Any]]:
 
 def _compared(which: ListFilter) -> list[tuple[str, list[Any]]]:
     """Of a row, or of the part it shows, one value each."""
-    model = f'%"{_escaped(which.model)}"%' if which.model else None
+    model = f'%"{escape_like(which.model)}"%' if which.model else None
     wanted: tuple[tuple[str, Any], ...] = (
         ("s.branch=?", which.branch or None),
         ("s.models LIKE ? ESCAPE '\\'", model),
@@ -377,7 +377,7 @@ def _word(word: str, index: WordIndex) -> tuple[str, list[Any]]:
         "s.title LIKE ? ESCAPE '\\' OR l.session_id IN (SELECT m.head FROM listed m "
         f"WHERE m.session_id IN (SELECT w.id >> {SEQ_BITS} FROM ({index.matching()}) w))"
     )
-    return condition, [f"%{_escaped(word)}%", index.expression(query, ("prompts",))]
+    return condition, [f"%{escape_like(word)}%", index.expression(query, ("prompts",))]
 
 
 def _file(text: str) -> tuple[str, list[Any]]:
@@ -386,7 +386,3 @@ def _file(text: str) -> tuple[str, list[Any]]:
         f"WHERE t.action='write' AND {ENDS_OF_PATH})"
     )
     return condition, list(file_terms(text))
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

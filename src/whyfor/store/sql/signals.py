@@ -10,7 +10,7 @@ from whyfor.model.memory import Injection
 from whyfor.model.sessions import SessionName
 from whyfor.model.signals import CommitSignal, Process, Signal
 from whyfor.store.sql.database import StoreDatabase, fetch, first_row, stepped, value
-from whyfor.store.sql.filters import as_json
+from whyfor.store.sql.filters import as_json, escape_like
 
 _SIGNAL = "at, agent, event, cwd, session_agent, session_id, how, repository, sha, data"
 _decode = msgspec.json.decode
@@ -109,6 +109,23 @@ class SqlSignals:
             (since,),
         )
         return [(agent, session_id) for agent, session_id in rows]
+
+    def told_to(self, source: str) -> list[tuple[str, str, int]]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT session_agent, session_id, at, told
+            FROM injections
+            WHERE told LIKE ? ESCAPE '\\'
+            ORDER BY at DESC
+            """,
+            (f'%"{escape_like(source)}"%',),
+        )
+        found: dict[tuple[str, str], int] = {}
+        for agent, session_id, at, told in rows:
+            if session_id and source in _decode(told).get("sources", ()):
+                found[agent, session_id] = at
+        return [(agent, session_id, at) for (agent, session_id), at in found.items()]
 
     def made_in_session(self, shas: Iterable[str]) -> set[str]:
         rows = fetch(
