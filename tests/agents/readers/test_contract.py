@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from whyfor.model.events import Event, StoredEvent
 from whyfor.model.findings import Sink
 from whyfor.service.ingest import ingest
 from whyfor.service.rebuild import rebuild
+from whyfor.store.open import reading
 from whyfor.story.conversation.diffs import file_diffs
 
 EVERYBODY = list(AGENTS)
@@ -316,6 +318,46 @@ def test_a_home_with_every_agent_is_stored_byte_for_byte_and_once(
     rebuild(settings)
     ingest(settings)  # what no segment holds: that a database as a whole is known
     assert_equal(derived(settings, observed=True), before)
+
+
+def test_private_text_is_stored_of_no_agent(home: Path, settings: Settings) -> None:
+    """What stands between tags is gone before anything is written; what stands around it stays."""
+    hidden = f"{samples.SECOND} <private>the moss is hollow</private> or so"
+    for name in EVERYBODY:
+        with_secret(sample(name), hidden).write(home)
+    ingest(settings)
+    kept = stored_bytes(settings)
+    assert not [path for path, data in kept.items() if b"moss is hollow" in data]
+    prompts = [
+        event.text
+        for name in EVERYBODY
+        for event in stored_prompts(settings, name, sample(name).session_id)
+    ]
+    assert sum(text.startswith(samples.SECOND) for text in prompts) == len(EVERYBODY)
+    assert sum("or so" in text for text in prompts) == len(EVERYBODY)
+    assert not any("moss" in text for text in prompts)
+
+
+def with_secret(given: Sample, words: str) -> Sample:
+    """The same, but for the words of the second prompt."""
+    plain, told = samples.SECOND, words
+    files: dict[str, samples.Content] = {}
+    for name, content in given.files.items():
+        if isinstance(content, bytes):
+            files[name] = content.replace(plain.encode(), told.encode())
+        else:
+            files[name] = [
+                (sql, tuple(v.replace(plain, told) if isinstance(v, str) else v for v in values))
+                for sql, values in content
+            ]
+    return replace(given, files=files)
+
+
+def stored_prompts(settings: Settings, agent: str, session_id: str) -> list[StoredEvent]:
+    with reading(settings) as library:
+        session = library.sessions.find(session_id, agent)
+        events = library.conversation.events(session.id, 0, 1 << 20)
+        return [event for event in events if event.kind == "user.prompt"]
 
 
 def test_every_agent_has_a_sample_of_its_own() -> None:
