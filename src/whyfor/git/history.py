@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 
 import msgspec
@@ -33,18 +35,20 @@ _DIFF = tuple(
 )
 _HEX = re.compile(r"[0-9a-f]{4,64}")
 _NAME = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
+_BLANKS = b" \t\r\v\f\x1c\x1d\x1e\x1f"  # what str.split() takes for white space, but the line's end
 _ESCAPE = re.compile(rb'\\([abfnrtv"\\]|[0-7]{3})')
 _PLAIN = dict(zip(b'abfnrtv"\\', b'\a\b\f\n\r\t\v"\\', strict=True))
 
 
 class FileChange(msgspec.Struct):
-    """The change of one file in a commit: lines up to a limit, counts in full."""
+    """The change of one file in a commit: lines up to a limit, counts in full. Lines are bytes as
+    git has them, without their ends: of most nothing but a key is ever needed."""
 
     path: str
     old_path: str | None = None  # where it was before a rename
     status: str = "M"  # git's letter: A added, D deleted, M modified, R renamed, T another type
-    added: list[str] = msgspec.field(default_factory=list)
-    removed: list[str] = msgspec.field(default_factory=list)
+    added: list[bytes] = msgspec.field(default_factory=list)
+    removed: list[bytes] = msgspec.field(default_factory=list)
     plus: int = 0
     minus: int = 0
     blob: str = ""  # what the file is after it
@@ -234,16 +238,11 @@ class _DiffReader:
 
     def read(self, stream: Iterable[bytes]) -> Iterator[tuple[str, list[FileChange]]]:
         """Yield each commit and its files when all of its lines were read."""
-        left = 0  # lines of the current hunk still to come: inside a hunk nothing is a header
-        for raw in stream:
-            if left > 0:
-                # "\ No newline at end of file" is not one of the hunk's lines
-                if raw[:1] != b"\\":
-                    left -= 1
-                    self._line(raw)
-            elif raw.startswith(b"@@ "):
-                left = _hunk(raw)
-                self.change.starts.append(len(self.change.added))
+        lines = iter(stream)
+        for raw in lines:
+            if raw.startswith(b"@@ "):
+                # all of its lines at once: inside a hunk nothing is a header
+                self._hunk(*_hunk(raw), lines)
             elif _NAME.fullmatch(raw):
                 if self.sha is not None:
                     yield self.sha, self.found
@@ -253,17 +252,27 @@ class _DiffReader:
         if self.sha is not None:
             yield self.sha, self.found
 
-    def _line(self, raw: bytes) -> None:
-        self.budget -= 1
+    def _hunk(self, minus: int, plus: int, lines: Iterator[bytes]) -> None:
+        """Take a hunk's lines: those removed, then those added. "\\ No newline at end of file" may
+        follow both, and is none of them; the second one is skipped as a header is."""
         change = self.change
-        if raw[:1] == b"+":
-            change.plus += 1
-            lines = change.added
-        else:
-            change.minus += 1
-            lines = change.removed
-        if self.budget > 0:
-            lines.append(raw[1:].rstrip(b"\r\n").decode("utf-8", "replace"))
+        change.minus += minus
+        change.plus += plus
+        change.starts.append(len(change.added))
+        self._take(lines, minus, change.removed)
+        if not plus:
+            return
+        first = next(lines, b"")
+        if first.startswith(b"\\"):
+            first = next(lines, b"")
+        self._take(chain([first], lines), plus, change.added)
+
+    def _take(self, lines: Iterator[bytes], count: int, into: list[bytes]) -> None:
+        """Read so many lines, and keep them as far as there is room."""
+        kept = min(count, max(0, self.budget))
+        self.budget -= count
+        into += [line[1:].rstrip(b"\r\n") for line in islice(lines, kept)]
+        deque(islice(lines, count - kept), maxlen=0)
 
     def _header(self, raw: bytes) -> None:
         if raw.startswith(b":"):
@@ -293,10 +302,11 @@ def _listed(raw: bytes) -> FileChange:
     )
 
 
-def _hunk(header: bytes) -> int:
+def _hunk(header: bytes) -> tuple[int, int]:
     """Parse `@@ -a,b +c,d @@`; the hunk has b removed and d added lines."""
-    counts = (part.partition(b",")[2] for part in header.split(b" ", 3)[1:3])
-    return sum(int(count) if count else 1 for count in counts)
+    _, old, new, _ = header.split(b" ", 3)
+    minus, plus = old.partition(b",")[2], new.partition(b",")[2]
+    return int(minus or 1), int(plus or 1)
 
 
 def unquote_name(name: bytes) -> str:
@@ -319,14 +329,21 @@ def patch_id(changed: Iterable[FileChange]) -> str | None:
         blob = "" if known else change.blob  # a binary file has no lines to tell it by
         about = (change.old_path, change.path, change.plus, change.minus, blob)
         digest.update("\0".join(map(str, about)).encode("utf-8", "replace"))
-        digest.update(_without_blanks("+", change.added))
-        digest.update(_without_blanks("-", change.removed))
+        digest.update(_without_blanks(b"+", change.added))
+        digest.update(_without_blanks(b"-", change.removed))
     return None if empty else digest.hexdigest()
 
 
-def _without_blanks(sign: str, lines: list[str]) -> bytes:
-    text = "".join(f"{sign}{''.join(line.split())}\n" for line in lines)
-    return text.encode("utf-8", "replace")
+def _without_blanks(sign: bytes, lines: list[bytes]) -> bytes:
+    """The lines, each after its sign and without white space."""
+    if not lines:
+        return b""
+    text = sign + (b"\n" + sign).join(lines) + b"\n"
+    if text.isascii():
+        return text.translate(None, _BLANKS)
+    # the white space of all alphabets
+    words = ("".join(line.decode("utf-8", "replace").split()) for line in lines)
+    return "".join(f"{sign.decode()}{word}\n" for word in words).encode()
 
 
 # -- asking --------------------------------------------------------------------------------------

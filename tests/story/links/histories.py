@@ -31,7 +31,8 @@ def body(name: str, count: int = 6) -> list[str]:
 def change(
     path: str, added: Iterable[str] = (), removed: Iterable[str] = (), **more: Any
 ) -> FileChange:
-    plus, minus = list(added), list(removed)
+    plus = [line.encode() for line in added]
+    minus = [line.encode() for line in removed]
     return FileChange(path, added=plus, removed=minus, plus=len(plus), minus=len(minus), **more)
 
 

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -54,11 +55,19 @@ class ContentOverlap(msgspec.Struct):
     seq: int = 0
     at: int = 0  # its last credited write
 
-    def credit(self, write: Write, *, minor: bool) -> None:
-        self.lines += 1
-        self.telling += not minor
+    def credit(self, write: Write, lines: int, telling: int) -> None:
+        self.lines += lines
+        self.telling += telling
         self.seq = max(self.seq, write.act.seq)
         self.at = max(self.at, write.act.at)
+
+
+class _Credit(msgspec.Struct):
+    """What one writing has of a file's change."""
+
+    write: Write
+    lines: int = 0
+    telling: int = 0
 
 
 class PathSpans:
@@ -111,13 +120,13 @@ class Content:
         judged: Sequence[CommitFacts],
     ) -> None:
         self._places = places
-        self._added: dict[int, list[Write]] = {}  # newest first, like those removed
-        self._removed: dict[int, list[Write]] = {}
+        self.added: dict[int, list[Write]] = {}  # newest first, like those removed
+        self.removed: dict[int, list[Write]] = {}
         self._gone: dict[str, list[Write]] = {}
         self._moved: dict[str, list[Write]] = {}
-        self._touched: dict[str, list[Write]] = {}
+        self._touched: dict[str, list[Write]] = {}  # oldest first
         self._earlier_names: dict[str, set[str]] = {}  # by name, what a file was called before
-        self._used: dict[int, list[CommitFacts]] = {}  # by line and path
+        self.used: dict[int, list[CommitFacts]] = {}  # by line and path
         self._paths: dict[str, set[str]] = {}  # of commits, by name
         wanted, names = _wanted(judged)
         self._common = _common(judged, sessions)
@@ -126,10 +135,12 @@ class Content:
             for act in with_moves(acts.written):
                 if act.call is None or owner[act.call] == number:  # else a fork's copy
                     self._index(Write(number, number in foreign, act), wanted, names)
-        for index in (self._added, self._removed):
+        for index in (self.added, self.removed):
             for writes in index.values():
                 if len(writes) > 1:
                     writes.sort(key=_written_at, reverse=True)
+        for writes in self._touched.values():
+            writes.sort(key=_written_at)
 
     def _index(self, write: Write, wanted: set[int], names: set[str]) -> None:
         name = last_part(write.act.path)
@@ -143,7 +154,7 @@ class Content:
         if write.act.kind == "moved":
             self._moved.setdefault(name, []).append(write)
         salt = _salt(name)
-        for packed, into in ((write.act.added, self._added), (write.act.removed, self._removed)):
+        for packed, into in ((write.act.added, self.added), (write.act.removed, self.removed)):
             for key in each(packed):
                 if (salted := key ^ salt) in wanted:
                     into.setdefault(salted, []).append(write)
@@ -159,12 +170,16 @@ class Content:
         shares: dict[int, ContentOverlap] = {}
         total = 0
         for file, lines in changed:
-            counted = [line for line in lines if telling < SMALL or not line.minor]
+            counted = lines
+            if telling >= SMALL:
+                counted = [line for line in lines if not line.minor]
             total += len(counted)
             own: Counter[int] = Counter()
-            for line, write in self._written(commit, file, counted, ancestry):
-                shares.setdefault(write.session, ContentOverlap()).credit(write, minor=line.minor)
-                own[write.session] += not line.minor
+            for one in self._written(commit, file, counted, ancestry):
+                session = one.write.session
+                share = shares.setdefault(session, ContentOverlap())
+                share.credit(one.write, one.lines, one.telling)
+                own[session] += one.telling
             for session, count in own.items():
                 if count >= 2 and count * 2 >= len(counted):
                     shares[session].owns = True
@@ -183,66 +198,34 @@ class Content:
 
     def _written(
         self, commit: CommitFacts, file: FileFacts, lines: list[_Line], ancestry: Ancestry
-    ) -> Iterator[tuple[_Line, Write]]:
-        """Those of a file's lines that a session wrote."""
+    ) -> Iterable[_Credit]:
+        """Whose writings are in a file's change, and how many of its lines each has."""
         remover = self._remover(commit, file, ancestry) if file.status == "D" else None
-        gone_at = max((write.act.at for write in self._gone_before(commit, file)), default=0)
-        again = set(each(file.added)).intersection(each(file.removed))
-        salted = [(path, _salt(last_part(path))) for path in _paths(file)]
+        if remover is not None:
+            return [_Credit(remover, len(lines), sum(not line.minor for line in lines))]
+        view = _FileView(self, commit, file, ancestry)
+        found: dict[int, _Credit] = {}
         for line in lines:
-            if line.sign == "moved":
-                write = self._mover(commit, file)
-            else:
-                write = remover or self._writer(commit, salted, line, moved=line.key in again)
-            if write is None:
+            write = self._mover(commit, file) if line.sign == "moved" else view.writer(line)
+            if write is None or view.is_used(line, write):
                 continue
-            if line.sign == "+" and gone_at > write.act.at:
+            if line.sign == "+" and view.gone_at > write.act.at:
                 continue  # the file was removed since, and made anew
-            if write is remover or not self._is_used(line, write, commit, file, ancestry):
-                yield line, write
-
-    def _writer(
-        self, commit: CommitFacts, salted: list[tuple[str, int]], line: _Line, *, moved: bool
-    ) -> Write | None:
-        wrote, took = self._added, self._removed
-        if line.sign == "-":
-            wrote, took = took, wrote
-        last: Write | None = None
-        for path, salt in salted:
-            key = line.key ^ salt
-            if key in wrote:
-                # A whole file holds old lines too: one that the commit only moves may be such.
-                write = self._latest(wrote[key], commit, path, whole=not moved)
-                if write is not None and (last is None or write.act.at > last.act.at):
-                    last = write
-            if last is not None and key in took:
-                taken = self._latest(took[key], commit, path)
-                if taken is not None and taken.act.at > last.act.at:
-                    return None
-        return last
-
-    def _latest(
-        self, writes: Iterable[Write], commit: CommitFacts, path: str, *, whole: bool = True
-    ) -> Write | None:
-        """The last of these that may be in the commit; they are in order, newest first."""
-        first, last = commit.authored_at - LOOK_BACK, commit.committed_at + SLACK
-        for write in writes:
-            act = write.act
-            if act.at < first:
-                break
-            if act.at > last or (act.kind == "whole" and not whole):
-                continue
-            if self._places.same(act.path, path, foreign=write.foreign):
-                return write
-        return None
+            credit = found.get(id(write))
+            if credit is None:
+                credit = found[id(write)] = _Credit(write)
+            credit.lines += 1
+            credit.telling += not line.minor
+        return found.values()
 
     def _remover(self, commit: CommitFacts, file: FileFacts, ancestry: Ancestry) -> Write | None:
         """Who removed the file, itself or a folder it was in."""
-        last = max(self._gone_before(commit, file), key=_written_at, default=None)
-        used = last is None or self._is_used(_GONE, last, commit, file, ancestry)
-        return None if used else last
+        last = max(self.gone_before(commit, file), key=_written_at, default=None)
+        if last is None or _FileView(self, commit, file, ancestry).is_used(_GONE, last):
+            return None
+        return last
 
-    def _gone_before(self, commit: CommitFacts, file: FileFacts) -> Iterator[Write]:
+    def gone_before(self, commit: CommitFacts, file: FileFacts) -> Iterator[Write]:
         """Removals of the file, or of a folder it is in."""
         for path in _folders(file.path) if self._gone else ():
             for write in self._gone.get(last_part(path), ()):
@@ -262,10 +245,21 @@ class Content:
 
     def _valid(self, writes: Iterable[Write], commit: CommitFacts, path: str) -> Iterator[Write]:
         for write in writes:
-            if _in_time(write, commit) and self._places.same(
-                write.act.path, path, foreign=write.foreign
-            ):
+            if _in_time(write, commit) and self.is_of(write, path):
                 yield write
+
+    def is_of(self, write: Write, path: str) -> bool:
+        """Return whether a writing is of the file that has this path in the repository."""
+        return self._places.same(write.act.path, path, foreign=write.foreign)
+
+    def places_before(self, write: Write) -> Iterator[str]:
+        """Yield the paths in commits of a file that was written there, then moved."""
+        old = write.act.old
+        if not old or write.act.kind == "moved":
+            return
+        for path in self._paths.get(last_part(old), ()):
+            if self._places.same(old, path, foreign=write.foreign):
+                yield path
 
     # -- what ancestors have committed already ---------------------------------------------------
 
@@ -283,46 +277,37 @@ class Content:
                 ("+", file.added + file.minor_added),
                 ("-", file.removed + file.minor_removed),
             ):
-                for key in set(each(packed)):
-                    if (key ^ salt) in self._added or (key ^ salt) in self._removed:
-                        self._use(key, sign, file.path, commit)
+                self._use_lines(set(each(packed)), salt, _salt(sign + file.path), commit)
+
+    def _use_lines(self, keys: set[int], salt: int, place: int, commit: CommitFacts) -> None:
+        """Note those of the lines that a session wrote or took away."""
+        added, removed, used = self.added, self.removed, self.used
+        for key in keys:
+            if (key ^ salt) in added or (key ^ salt) in removed:
+                known = used.get(key ^ place)
+                if known is None:
+                    used[key ^ place] = [commit]
+                else:
+                    known.append(commit)
 
     def _use(self, key: int, sign: str, path: str, commit: CommitFacts) -> None:
-        self._used.setdefault(key ^ _salt(sign + path), []).append(commit)
-
-    def _is_used(
-        self, line: _Line, write: Write, commit: CommitFacts, file: FileFacts, ancestry: Ancestry
-    ) -> bool:
-        paths = {*_paths(file)}
-        if write.act.old and write.act.kind != "moved":  # it was written there, then moved
-            for path in self._paths.get(last_part(write.act.old), ()):
-                if self._places.same(write.act.old, path, foreign=write.foreign):
-                    paths.add(path)
-        # Of a whole file, a line that was taken out later was there before: not new in that
-        # writing.
-        signs = ("+", "-") if write.act.kind == "whole" else (line.sign,)
-        for path in paths:
-            for sign in signs:
-                for other in reversed(self._used.get(line.key ^ _salt(sign + path), ())):
-                    later = other.committed_at >= write.act.at
-                    if later and ancestry.descends(commit.sha, other.sha):
-                        return True
-        return False
+        self.used.setdefault(key ^ _salt(sign + path), []).append(commit)
 
     # -- the rest --------------------------------------------------------------------------------
 
-    def touches(self, commit: CommitFacts) -> Iterator[tuple[str, Write]]:
-        """Writes to the commit's files before it, whether or not it holds them."""
+    def touches(self, commit: CommitFacts, since: int) -> Iterator[tuple[str, Write]]:
+        """Writes to the commit's files between a time and the commit, whether or not it holds
+        them."""
         for file in commit.files:
-            for write in self._valid(
-                self._touched.get(last_part(file.path), ()), commit, file.path
-            ):
+            writes = self._touched.get(last_part(file.path), [])
+            recent = islice(writes, bisect_left(writes, since, key=_written_at), None)
+            for write in self._valid(recent, commit, file.path):
                 yield file.path, write
 
     def spans(self, commits: Iterable[CommitFacts]) -> PathSpans:
         """Where and when other commits may have used up what sessions wrote of these."""
         found = PathSpans()
-        times = {name: sorted(w.act.at for w in all_) for name, all_ in self._touched.items()}
+        times = {name: [w.act.at for w in all_] for name, all_ in self._touched.items()}
         for commit in commits:
             first, last = commit.authored_at - LOOK_BACK, commit.committed_at
             for file in commit.files:
@@ -336,6 +321,96 @@ class Content:
                         found.add(path, known[at], last)
                         for moved in self._earlier_names.get(name, ()):
                             found.add_name(moved, known[at], last)
+        return found
+
+
+class _FileView:
+    """What sessions wrote of one file of one commit. What can be told of a writing is found out
+    once, not for each of its lines: a commit may hold thousands of them."""
+
+    def __init__(
+        self, content: Content, commit: CommitFacts, file: FileFacts, ancestry: Ancestry
+    ) -> None:
+        self._content = content
+        self._commit = commit
+        self._file = file
+        self._ancestry = ancestry
+        self._salted = [(path, _salt(last_part(path))) for path in _paths(file)]
+        self._first = commit.authored_at - LOOK_BACK
+        self._last = commit.committed_at + SLACK
+        self._same: dict[tuple[int, str], bool] = {}  # by writing and path
+        self._salts: dict[tuple[int, str], list[int]] = {}  # by writing and sign
+
+    @cached_property
+    def gone_at(self) -> int:
+        """When a session last removed the file, or a folder it was in."""
+        removals = self._content.gone_before(self._commit, self._file)
+        return max((write.act.at for write in removals), default=0)
+
+    @cached_property
+    def _again(self) -> set[int]:
+        """Lines that the commit only moves."""
+        return set(each(self._file.added)).intersection(each(self._file.removed))
+
+    def writer(self, line: _Line) -> Write | None:
+        """Return who wrote a line last; None if it was taken away again."""
+        wrote, took = self._content.added, self._content.removed
+        if line.sign == "-":
+            wrote, took = took, wrote
+        last: Write | None = None
+        for path, salt in self._salted:
+            key = line.key ^ salt
+            writes = wrote.get(key)
+            if writes is not None:
+                # A whole file holds old lines too: one that the commit only moves may be such.
+                write = self._latest(writes, path, whole=line.key not in self._again)
+                if write is not None and (last is None or write.act.at > last.act.at):
+                    last = write
+            if last is not None and key in took:
+                taken = self._latest(took[key], path)
+                if taken is not None and taken.act.at > last.act.at:
+                    return None
+        return last
+
+    def _latest(self, writes: Iterable[Write], path: str, *, whole: bool = True) -> Write | None:
+        """The last of these that may be in the commit; they are in order, newest first."""
+        for write in writes:
+            act = write.act
+            if act.at < self._first:
+                break
+            if act.at > self._last or (not whole and act.kind == "whole"):
+                continue
+            asked = (id(write), path)
+            same = self._same.get(asked)
+            if same is None:
+                same = self._same[asked] = self._content.is_of(write, path)
+            if same:
+                return write
+        return None
+
+    def is_used(self, line: _Line, write: Write) -> bool:
+        """Return whether an ancestor of the commit has committed that line since it was written."""
+        asked = (id(write), line.sign)
+        salts = self._salts.get(asked)
+        if salts is None:
+            salts = self._salts[asked] = self._use_salts(write, line.sign)
+        used = self._content.used
+        for salt in salts:
+            for other in reversed(used.get(line.key ^ salt, ())):
+                if other is self._commit or other.committed_at < write.act.at:
+                    continue
+                if self._ancestry.descends(self._commit.sha, other.sha):
+                    return True
+        return False
+
+    def _use_salts(self, write: Write, sign: str) -> list[int]:
+        """Under what a commit that used up the writing is found."""
+        # Of a whole file, a line that was taken out later was there before: not new in that
+        # writing.
+        signs = ("+", "-") if write.act.kind == "whole" else (sign,)
+        found = []
+        for path in {*_paths(self._file), *self._content.places_before(write)}:
+            found += [_salt(sign + path) for sign in signs]
         return found
 
 

@@ -259,21 +259,23 @@ class _Run:
 
     def _by_content(self, commit: CommitFacts) -> list[Link]:
         shares, total = self.content.shares(commit, self.ancestry)
-        if not shares:
-            return []
-        last: dict[int, int] = {}
-        for _, write in self.content.touches(commit):
-            last[write.session] = max(write.act.at, last.get(write.session, 0))
         found = []
         for number, share in shares.items():
-            age = commit.authored_at - max(share.at, last.get(number, 0))
             if self._is_others(commit, number):
                 enough = _is_most(share, total)
             else:
-                enough = _enough(share, total, age)
+                enough = _enough(share, total, fresh=self._is_fresh(commit, number, share))
             if enough:
                 found.append(_written(commit.sha, number, share, total))
         return found
+
+    def _is_fresh(self, commit: CommitFacts, session: int, share: ContentOverlap) -> bool:
+        """Whether the session wrote in the commit's files on the day before it was made."""
+        since = commit.authored_at - DAY
+        if share.at >= since:
+            return True
+        touches = self.content.touches(commit, since)
+        return any(write.session == session for _, write in touches)
 
     def _is_others(self, commit: CommitFacts, session: int) -> bool:
         return self.people.is_others(commit.sha, commit.people, session)
@@ -284,8 +286,8 @@ class _Run:
         if commit.is_bot or commit.is_merge:
             return []
         found: Found = {}
-        for path, write in self.content.touches(commit):
-            recent = 0 <= commit.authored_at - write.act.at <= NEARBY
+        for path, write in self.content.touches(commit, commit.authored_at - NEARBY):
+            recent = write.act.at <= commit.authored_at
             if recent and not self._is_others(commit, write.session):
                 why = f"wrote {path} shortly before"
                 found[write.session] = Link(
@@ -405,10 +407,9 @@ class _Copies:
 # -- small judgements ----------------------------------------------------------------------------
 
 
-def _enough(share: ContentOverlap, total: int, age: int) -> bool:
+def _enough(share: ContentOverlap, total: int, *, fresh: bool) -> bool:
     """Part of the commit, not a line or two by chance: the older the writing, the more of it."""
     part = share.lines / total
-    fresh = age <= DAY
     if not share.telling:
         return fresh and part >= 0.5
     if part >= 0.20:
