@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import msgspec
 from whyfor.git import run
 from whyfor.git.place import GitPlace
 from whyfor.model.errors import BadInput
+from whyfor.model.paths import to_name
 from whyfor.model.stories import Commit as Commit
 
 try:
@@ -30,9 +31,11 @@ _FORMAT = "".join(f"{field}%x00" for field in _FIELDS)
 # Plumbing ignores most user settings (colours, external diffs, prefixes, submodules); these options
 # turn off the rest.
 _DIFF = tuple(
-    "--stdin --always --root -r --raw -p -U0 -M -l400 --full-index --abbrev=40 --no-color "
+    "--stdin --always --root -r --raw -p -U0 --full-index --abbrev=40 --no-color "
     "--no-ext-diff --no-textconv --submodule=short --src-prefix=a/ --dst-prefix=b/".split()
 )
+_RENAMES = ("-M", "-l400")
+_PATHS = 64  # in one question: git compares each name in a tree with each of them
 _HEX = re.compile(r"[0-9a-f]{4,64}")
 _NAME = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
 _BLANKS = b" \t\r\v\f\x1c\x1d\x1e\x1f"  # what str.split() takes for white space, but the line's end
@@ -166,14 +169,45 @@ def resolve_commits(folder: GitPlace, names: Iterable[str]) -> dict[str, str]:
 def read_changes(folder: GitPlace, shas: Iterable[str]) -> Iterator[tuple[str, list[FileChange]]]:
     """Yield each commit with its changed files and lines; no files for merges and for the boundary
     of a shallow clone."""
+    yield from _read(folder, dict.fromkeys(shas), _edge(folder), _RENAMES)
+
+
+def read_file_changes(
+    folder: GitPlace, wanted: Mapping[str, Iterable[str]]
+) -> Iterator[tuple[str, list[FileChange]]]:
+    """Yield each commit with the changes of some of its files, at least of those wanted: where a
+    commit is large, that is far less. A renamed file is one that goes and one that comes."""
     edge = _edge(folder)
-    wanted = list(dict.fromkeys(shas))
+    for shas, paths in _bundles(wanted):
+        options = ("--no-renames", "--", *(f":(literal){to_name(path)}" for path in paths))
+        yield from _read(folder, shas, edge, options)
+
+
+def _bundles(wanted: Mapping[str, Iterable[str]]) -> Iterator[tuple[list[str], set[str]]]:
+    """Put commits together that are asked about at once, and the paths of all of them."""
+    shas: list[str] = []
+    paths: set[str] = set()
+    for sha, own in wanted.items():
+        both = paths.union(own)
+        if shas and len(both) > _PATHS:
+            yield shas, paths
+            shas, both = [], set(own)
+        shas.append(sha)
+        paths = both
+    if shas:
+        yield shas, paths
+
+
+def _read(
+    folder: GitPlace, shas: Iterable[str], edge: set[str], options: Sequence[str]
+) -> Iterator[tuple[str, list[FileChange]]]:
+    wanted = list(shas)
     for sha in edge.intersection(wanted):
         yield sha, []
     left = [sha for sha in wanted if sha not in edge]
     while left:
         done = 0
-        for sha, found in _diffed(folder, left):
+        for sha, found in _diffed(folder, left, options):
             yield sha, found
             done = left.index(sha, done) + 1
         # Git stops at an object it cannot read (a damaged or partial clone). Only that commit stays
@@ -183,20 +217,22 @@ def read_changes(folder: GitPlace, shas: Iterable[str]) -> Iterator[tuple[str, l
         left = left[done + 1 :]
 
 
-def changed_paths(folder: GitPlace, shas: Iterable[str]) -> dict[str, list[str]]:
-    """Return the paths that each commit changes, both of a renamed file; none for merges and for
-    what git cannot read. Far cheaper than the changes themselves."""
+def changed_paths(folder: GitPlace, shas: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return by commit the paths that it changes, and of each git's letter: A, D, M, T. A renamed
+    file goes and comes; merges and what git cannot read have none. Far cheaper than the changes
+    themselves."""
     wanted = list(dict.fromkeys(shas))
-    found: dict[str, list[str]] = {sha: [] for sha in wanted}
+    found: dict[str, dict[str, str]] = {sha: {} for sha in wanted}
     given = "".join(f"{sha}\n" for sha in wanted).encode()
-    options = ("--stdin", "--always", "--root", "-r", "--name-only", "--no-renames", "-z")
+    options = ("--stdin", "--always", "--root", "-r", "--name-status", "--no-renames", "-z")
     done = _run(folder, ["diff-tree", *options], given)
-    current: list[str] = []
-    for field in done.text.split("\0"):
+    current: dict[str, str] = {}
+    fields = iter(done.text.split("\0"))
+    for field in fields:
         if field in found:
             current = found[field]
         elif field:
-            current.append(field)
+            current[next(fields, "")] = field
     return found
 
 
@@ -209,10 +245,12 @@ def _edge(folder: GitPlace) -> set[str]:
         return set()
 
 
-def _diffed(folder: GitPlace, shas: Sequence[str]) -> Iterator[tuple[str, list[FileChange]]]:
+def _diffed(
+    folder: GitPlace, shas: Sequence[str], options: Sequence[str]
+) -> Iterator[tuple[str, list[FileChange]]]:
     """Yield only complete answers: a commit at which git stopped is left out."""
     wanted = "".join(f"{sha}\n" for sha in shas).encode()
-    with run.stream(folder, ["diff-tree", *_DIFF], given=wanted) as git:
+    with run.stream(folder, ["diff-tree", *_DIFF, *options], given=wanted) as git:
         last: tuple[str, list[FileChange]] | None = None
         for found in _DiffReader().read(git.lines):
             if last is not None:

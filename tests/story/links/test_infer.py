@@ -583,7 +583,7 @@ def test_judging_one_commit_with_what_may_have_used_up_its_lines_gives_the_same_
         spans = linker.spans([commit])
         known = []
         for one in history.commits:
-            held = spans.hold(one.committed_at, [file.path for file in one.files])
+            held = spans.held(one.committed_at, [file.path for file in one.files])
             if one is commit or held:
                 known.append(one)
             else:
@@ -604,7 +604,7 @@ def test_nothing_can_have_used_up_what_nobody_wrote() -> None:
     history.commit("a", 1, change("src/cart.py", body("cart")))
     spans = Linker({}).spans(history.commits)
     assert not spans.cover(START)
-    assert not spans.hold(START, ["src/cart.py"])
+    assert not spans.held(START, ["src/cart.py"])
 
 
 def test_a_commit_of_a_file_that_was_moved_since_may_have_used_up_its_lines() -> None:
@@ -615,8 +615,8 @@ def test_a_commit_of_a_file_that_was_moved_since_may_have_used_up_its_lines() ->
     agent.wrote(3, "src/till.py", kind="moved", old="src/cart.py")
     history.commit("a", 9, change("src/till.py", body("cart")))
     spans = Linker({1: agent.acts}).spans(history.commits)
-    assert spans.hold(START + 2 * MINUTE, ["src/cart.py"])
-    assert not spans.hold(START, ["src/cart.py"]), "before it was written"
+    assert spans.held(START + 2 * MINUTE, ["src/cart.py"])
+    assert not spans.held(START, ["src/cart.py"]), "before it was written"
 
 
 def test_only_what_is_asked_for_is_linked() -> None:

@@ -46,7 +46,7 @@ class LinkOutcome(msgspec.Struct):
 
     project: int
     looked: int = 0  # commits judged in this run
-    read: int = 0  # commits whose changes were read for that
+    read: int = 0  # commits all of whose changes were read for that
     saved: list[Checkpoint] = []  # new or changed
     removed: list[str] = []
     seen: list[SeenCommit] = []

@@ -88,13 +88,14 @@ class PathSpans:
         """Return whether a commit of that time is in one of the spans."""
         return self._whole[0] <= at <= self._whole[1]
 
-    def hold(self, at: int, paths: Iterable[str]) -> bool:
-        """Return whether a commit of that time and with these paths is in one of the spans."""
+    def held(self, at: int, paths: Iterable[str]) -> list[str]:
+        """Return those of the paths that have a span which a commit of that time is in."""
+        found = []
         for path in paths:
             spans = (self._by_path.get(path), self._by_name.get(last_part(path)))
             if any(span and span[0] <= at <= span[1] for span in spans):
-                return True
-        return False
+                found.append(path)
+        return found
 
     @cached_property
     def _whole(self) -> tuple[int, int]:
@@ -129,7 +130,7 @@ class Content:
         self.used: dict[int, list[CommitFacts]] = {}  # by line and path
         self._paths: dict[str, set[str]] = {}  # of commits, by name
         wanted, names = _wanted(judged)
-        self._common = _common(judged, sessions)
+        self._common = common_lines(judged, sessions.values())
         owner = owners(sessions)
         for number, acts in sessions.items():
             for act in with_moves(acts.written):
@@ -432,19 +433,20 @@ def _all(file: FileFacts) -> bytes:
     return file.added + file.removed + file.minor_added + file.minor_removed
 
 
-def _common(commits: Sequence[CommitFacts], sessions: Mapping[int, SessionActivity]) -> set[int]:
-    """Lines that stand in so many files that they are nobody's: counted first, looked at only if
-    there are many."""
-    committed = [(file.path, file.added) for commit in commits for file in commit.files]
-    seen = Counter(key for _, packed in committed for key in set(each(packed)))
-    written = [(_short(act.path), act.added) for acts in sessions.values() for act in acts.written]
-    for _, packed in written:
-        seen.update(key for key in set(each(packed)) if key in seen)
-    files: dict[int, set[str]] = {key: set() for key, count in seen.items() if count > COMMON}
-    for path, packed in (*committed, *written) if files else ():
-        for key in files.keys() & set(each(packed)):
-            files[key].add(_short(path))
-    return {key for key, paths in files.items() if len(paths) > COMMON}
+def common_lines(commits: Iterable[CommitFacts], sessions: Iterable[SessionActivity]) -> set[int]:
+    """Return lines that stand in so many files that they are nobody's: counted first, looked at
+    only if there are many."""
+    files = [(file.path, file.added) for commit in commits for file in commit.files]
+    files += [(_short(act.path), act.added) for acts in sessions for act in acts.written]
+    seen: Counter[int] = Counter()
+    for _, packed in files:
+        seen.update(set(each(packed)))
+    many = {key for key, count in seen.items() if count > COMMON}
+    paths: dict[int, set[str]] = {key: set() for key in many}
+    for path, packed in files if many else ():
+        for key in many.intersection(each(packed)):
+            paths[key].add(_short(path))
+    return {key for key, own in paths.items() if len(own) > COMMON}
 
 
 def _short(path: str) -> str:
@@ -483,6 +485,12 @@ def _folders(path: str) -> Iterator[str]:
     while "/" in path:
         path = path.rsplit("/", 1)[0]
         yield path
+
+
+def salted_keys(keys: Iterable[int], name: str) -> list[int]:
+    """Return the keys of lines as they are in files of this name."""
+    salt = _salt(name)
+    return [key ^ salt for key in keys]
 
 
 @lru_cache(maxsize=1 << 16)

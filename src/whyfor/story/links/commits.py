@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import compress
 
 import msgspec
@@ -88,6 +88,17 @@ class CommitFacts(msgspec.Struct, frozen=True):
             files=tuple(files),
             people=people_of(commit),
         )
+
+    @classmethod
+    def of_files(
+        cls, commit: Commit, changes: Sequence[FileChange], paths: Iterable[str]
+    ) -> CommitFacts:
+        """Of a commit whose changes were read of some of its files only; of the others, in
+        `paths`, nothing but the names are known."""
+        facts = cls.of(commit, changes)
+        read = {change.path for change in changes}
+        others = [FileFacts(path, None, "M", 0, 0) for path in paths if path not in read]
+        return msgspec.structs.replace(facts, patch_id=None, files=(*facts.files, *others))
 
     @property
     def is_merge(self) -> bool:

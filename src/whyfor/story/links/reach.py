@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 import sys
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
 from whyfor.model.sessions import CandidateSession
@@ -46,6 +46,8 @@ class Reach:
 
     def __init__(self, acts: Iterable[WrittenEdit | CommitCommand] = ()) -> None:
         self._written: dict[str, list[int]] = {}  # times, by the end of a path
+        self._gone: dict[str, list[int]] = {}  # of files and folders that were removed
+        self._moved: dict[str, list[int]] = {}
         self._starts: list[int] = []  # of commands that may have made commits
         self._ends: list[int] = []
         self._printed: set[str] = set()
@@ -55,8 +57,9 @@ class Reach:
                 self._add_written(act)
             else:
                 self._add_command(act)
-        for times in self._written.values():
-            times.sort()
+        for ends in (self._written, self._gone, self._moved):
+            for times in ends.values():
+                times.sort()
         self._starts.sort()
         self._ends.sort()
 
@@ -69,9 +72,12 @@ class Reach:
         return cls(acts)
 
     def _add_written(self, act: WrittenEdit) -> None:
+        kinds = {"gone": self._gone, "moved": self._moved}
         for path in (act.path, act.old) if act.old else (act.path,):
             for end in _ends(path):
                 self._written.setdefault(end, []).append(act.at)
+                if act.kind in kinds:
+                    kinds[act.kind].setdefault(end, []).append(act.at)
 
     def _add_command(self, act: CommitCommand) -> None:
         for sha, subject in act.printed:
@@ -81,13 +87,9 @@ class Reach:
             self._starts.append(act.called_at - SLACK)
             self._ends.append(act.done_at + SLACK)
 
-    def add_files(self, commit: Commit, paths: Iterable[str]) -> None:
-        """Files of a commit that a session made, by whatever means: a copy or a squash of it
-        changes them too."""
+    def add_subject(self, commit: Commit) -> None:
+        """Of a commit that a session made, by whatever means: a squash may list it."""
         self._subjects.add(norm(commit.subject))
-        for path in paths:
-            for end in _ends(path):
-                insort(self._written.setdefault(end, []), commit.committed_at)
 
     # -- asking -----------------------------------------------------------------------------------
 
@@ -110,22 +112,47 @@ class Reach:
         short = {sha[:_SHORT] for sha in LISTED.findall(commit.body)}
         return not (self._subjects.isdisjoint(listed) and self._printed.isdisjoint(short))
 
-    def wrote(self, commit: Commit, paths: Iterable[str]) -> bool:
-        """Return whether one of its files was written in time."""
+    def wrote(self, commit: Commit, paths: Mapping[str, str]) -> bool:
+        """Return whether one of its files was written or removed in time; `paths` with git's
+        letters."""
+        return bool(self.written(commit, paths)) or self.removed(commit, paths)
+
+    def written(self, commit: Commit, paths: Iterable[str]) -> list[str]:
+        """Return those of its files that were written in time."""
+        first, last = commit.authored_at - LOOK_BACK, commit.committed_at + SLACK
+        return [path for path in paths if self._has(self._written, path, first, last)]
+
+    def removed(self, commit: Commit, paths: Mapping[str, str]) -> bool:
+        """Return whether one of the files that it removes was removed in time, or one that it
+        changes was moved: itself, or a folder it is in."""
+        deleted = [path for path, letter in paths.items() if letter == "D"]
+        return self._has_any(self._gone, commit, deleted) or self._has_any(
+            self._moved, commit, paths
+        )
+
+    def _has_any(self, times: dict[str, list[int]], commit: Commit, paths: Iterable[str]) -> bool:
+        if not times:
+            return False
         first, last = commit.authored_at - LOOK_BACK, commit.committed_at + SLACK
         for path in paths:
-            above = ""
-            for name in path.split("/"):  # a folder it is in may have been removed or moved
-                ends = (f"{above}/{name}", f"*/{name}") if above else (f"/{name}",)
-                if any(self._is_between(end, first, last) for end in ends):
+            above = path
+            while above:
+                if self._has(times, above, first, last):
                     return True
-                above = name
+                above = above.rpartition("/")[0]
         return False
 
-    def _is_between(self, end: str, first: int, last: int) -> bool:
-        times: Sequence[int] = self._written.get(end, ())
-        at = bisect_left(times, first)
-        return at < len(times) and times[at] <= last
+    def _has(self, times: dict[str, list[int]], path: str, first: int, last: int) -> bool:
+        above, _, name = path.rpartition("/")
+        above = above.rpartition("/")[2]
+        ends = (f"{above}/{name}", f"*/{name}") if above else (f"/{name}",)
+        return any(_is_between(times.get(end, ()), first, last) for end in ends)
+
+
+def _is_between(times: Sequence[int], first: int, last: int) -> bool:
+    """Whether one of the times is; they are in order."""
+    at = bisect_left(times, first)
+    return at < len(times) and times[at] <= last
 
 
 def _ends(path: str) -> tuple[str, str]:

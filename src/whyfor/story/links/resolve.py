@@ -32,13 +32,17 @@ from whyfor.story.links.by_content import PathSpans
 from whyfor.story.links.candidates import Candidates
 from whyfor.story.links.commits import CommitFacts
 from whyfor.story.links.infer import WROTE_LINES, Link, Linker, PriorLink
+from whyfor.story.links.paths import last_part
 from whyfor.story.links.people import People, home_of
+from whyfor.story.links.probe import LineProbe
 from whyfor.story.links.reach import Reach, SessionTimes
+from whyfor.story.links.versions import MadeCommits, Paths, SharedFiles
 from whyfor.story.repositories import ALL, Repository, lost
 
 REACH = 31 * DAY  # how long before a commit its lines may have been written, and a day for clocks
 _SLACK = 5000
 _BESIDE = 2000  # commits with a story that a new one may be a squash of
+_FEW = 0.5  # of a commit's files: reading those of that many first saves nothing
 _COUNTED = re.compile(r"\d+ of \d+ (?:added|changed) lines")
 PAUSED = "capture was paused when it was made"
 
@@ -70,8 +74,11 @@ class _Run:
         # what sessions did that matters to the commits, and which of them ran elsewhere
         self._acts: tuple[dict[int, SessionActivity], set[int]] | None = None
         self._reach = Reach()
-        self._paths: dict[str, list[str]] = {}  # of commits, as far as asked for
-        self._read = 0  # commits whose changes were read
+        # of commits, as far as asked for; with git's letters
+        self._paths: dict[str, dict[str, str]] = {}
+        # of commits to judge, files that may show whether a session has a part in them at all
+        self._telltale: dict[str, SharedFiles] = {}
+        self._read = 0  # commits all of whose changes were read
 
     def run(self, only: set[str] | None, again: bool, announce: Announce | None) -> LinkOutcome:
         commits = self._commits(only, again)
@@ -162,18 +169,39 @@ class _Run:
                 timely.add(sha)
         if not timely:
             return set()
+        told |= self.store.checkpoints.overrides(timely).keys()
         reach = self._reach_of(commits, timely)
         made = {sha for sha in timely if sha in told or reach.made(commits[sha])}
         paths = self._changed_paths([*timely, *self._lost])
         for sha in (*made, *self._lost):
-            reach.add_files(commits[sha], paths[sha])
+            reach.add_subject(commits[sha])
             dates.add(commits[sha].authored_at)
         found = set(made)
+        asked: dict[str, dict[str, str]] = {}
         for sha in timely - made:
             commit = commits[sha]
             copied = commit.authored_at in dates
-            if copied or reach.wrote(commit, paths[sha]) or reach.lists(commit):
+            if copied or reach.lists(commit) or reach.removed(commit, paths[sha]):
                 found.add(sha)
+            else:
+                asked[sha] = paths[sha]
+        return found | self._with_files(commits, made, asked)
+
+    def _with_files(
+        self, commits: dict[str, history.Commit], made: set[str], asked: Paths
+    ) -> set[str]:
+        """Of the asked commits, those with a file that a session wrote, or that a commit beside
+        them changes which a session made. If these are few of its files, the commit is probed."""
+        versions = MadeCommits([commits[sha] for sha in (made | self._lost)], self._paths)
+        shared = dict(versions.shared_files(commits, asked))
+        found: set[str] = set()
+        for sha, paths in asked.items():
+            beside = shared.get(sha, SharedFiles([], []))
+            few = dict.fromkeys([*self._reach.written(commits[sha], paths), *beside.paths])
+            if few:
+                found.add(sha)
+            if few and len(few) < len(paths) * _FEW:
+                self._telltale[sha] = SharedFiles(list(few), beside.sources)
         return found
 
     def _reach_of(self, commits: dict[str, history.Commit], shas: Iterable[str]) -> Reach:
@@ -182,7 +210,7 @@ class _Run:
         self._reach = Reach.of_sessions(self._acts[0].values())
         return self._reach
 
-    def _changed_paths(self, shas: Iterable[str]) -> dict[str, list[str]]:
+    def _changed_paths(self, shas: Iterable[str]) -> dict[str, dict[str, str]]:
         missing = [sha for sha in shas if sha not in self._paths]
         if missing:
             self._paths |= history.changed_paths(self.repository.folder, missing)
@@ -245,13 +273,52 @@ class _Run:
                     found.add(sha)
         return found
 
+    def _judged_facts(
+        self, commits: Iterable[history.Commit], progress: Callable[[int], None] | None
+    ) -> dict[str, CommitFacts]:
+        """The commits to judge, with all lines of the files that sessions wrote."""
+        listed = {commit.sha: commit for commit in commits}
+        sure = [commit for sha, commit in listed.items() if sha not in self._telltale]
+        found = self._facts(sure, progress, counted=True)
+        probed = [commit for sha, commit in listed.items() if sha in self._telltale]
+        empty = self._probed_facts(probed, found)
+        if progress:
+            progress(len(empty))
+        rest = [commit for commit in probed if commit.sha not in empty]
+        found |= empty | self._facts(rest, progress, counted=True)
+        return {sha: found[sha] for sha in listed}
+
+    def _probed_facts(
+        self, commits: Iterable[history.Commit], made: dict[str, CommitFacts]
+    ) -> dict[str, CommitFacts]:
+        """Those of the commits that hold too little of what sessions wrote, or of a commit which
+        they may be a version of, with the changes of the files that showed it."""
+        listed = {commit.sha: commit for commit in commits}
+        if not listed:
+            return {}
+        assert self._acts is not None
+        wanted = {sha: self._telltale[sha].paths for sha in listed}
+        names = {last_part(path) for paths in wanted.values() for path in paths}
+        probe = LineProbe(names, self._acts[0].values())
+        sources = {source for sha in listed for source in self._telltale[sha].sources}
+        unread = self._facts(self._read_commits(sources - made.keys()).values())
+        for sha in sources:
+            if commit := made.get(sha) or unread.get(sha):
+                probe.add_made(commit)
+        found: dict[str, CommitFacts] = {}
+        for sha, changed in history.read_file_changes(self.repository.folder, wanted):
+            facts = CommitFacts.of_files(listed[sha], changed, self._paths[sha])
+            if not probe.finds(facts, version=bool(self._telltale[sha].sources)):
+                found[sha] = facts
+        return found
+
     def _facts(
         self,
         commits: Iterable[history.Commit],
         progress: Callable[[int], None] | None = None,
         *,
         counted: bool = False,
-    ) -> list[CommitFacts]:
+    ) -> dict[str, CommitFacts]:
         """Commits with their changes; if they are to be counted, with all lines of the files that
         sessions wrote."""
         listed = {commit.sha: commit for commit in commits}
@@ -263,7 +330,7 @@ class _Run:
             self._read += 1
             if progress:
                 progress(1)
-        return [found[sha] for sha in listed]
+        return found
 
     def _written_in(
         self, commit: history.Commit, changed: Iterable[history.FileChange]
@@ -272,7 +339,7 @@ class _Run:
         found = set()
         for file in changed:
             paths = (file.path, file.old_path) if file.old_path else (file.path,)
-            if self._reach.wrote(commit, paths):
+            if self._reach.written(commit, paths):
                 found.add(file.path)
         return found
 
@@ -308,7 +375,7 @@ class _Run:
         assert self._acts is not None
         sessions, foreign = self._acts
         listed = [commits[sha] for sha in todo]
-        judged = {f.sha: f for f in self._facts(listed, progress, counted=True)}
+        judged = self._judged_facts(listed, progress)
         seeds = self._seeds(todo, judged.values())
         since = min([_earliest(commits, todo) - REACH, *(seed.authored_at for seed in seeds)])
         reachable = {c.sha: c for c in history.commits(self.repository.folder, ALL, since=since)}
@@ -346,12 +413,16 @@ class _Run:
         dates = {commit.authored_at for commit in judged.values()}
         rewritten = {sha for pair in self._pairs for sha in pair} | gone
         read: list[history.Commit] = []
+        held: dict[str, list[str]] = {}
         for commit in others:
             same = commit.sha in rewritten or commit.authored_at in dates
-            held = spans.hold(commit.committed_at, paths.get(commit.sha, ()))
-            if same or held or self._reach.made(commit):
+            if same or self._reach.made(commit):
                 read.append(commit)
-        facts = {commit.sha: commit for commit in self._facts(read)}
+            elif found := spans.held(commit.committed_at, paths.get(commit.sha, ())):
+                held[commit.sha] = found
+        facts = self._facts(read)
+        for sha, changed in history.read_file_changes(self.repository.folder, held):
+            facts[sha] = CommitFacts.of_files(known[sha], changed, ())
         return [facts.get(commit.sha) or CommitFacts.of(commit, []) for commit in others]
 
     def _originals(
