@@ -10,13 +10,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from functools import cached_property, lru_cache
-from itertools import islice
+from functools import cached_property
+from itertools import chain, islice
 from typing import NamedTuple
 
 import msgspec
 
-from whyfor.model.ids import fold
 from whyfor.model.times import DAY
 from whyfor.story.links.activity import SessionActivity, WrittenEdit
 from whyfor.story.links.ancestry import Ancestry
@@ -28,13 +27,15 @@ from whyfor.story.links.paths import Places, last_part
 LOOK_BACK = 30 * DAY  # how old a line may be when it is committed
 COMMON = 15  # a line in more files than this is nobody's
 SLACK = 5000  # ms between a write and the commit that holds it, clocks and rounding
-_MASK = (1 << 64) - 1
 
 
 class Write(msgspec.Struct, frozen=True):
     session: int
     foreign: bool
     act: WrittenEdit
+
+
+LineWrites = dict[int, list[Write]]  # by line
 
 
 class _Line(NamedTuple):
@@ -110,6 +111,9 @@ def _widen(spans: dict[str, tuple[int, int]], name: str, first: int, last: int) 
     spans[name] = min(known[0], first), max(known[1], last + DAY)  # clocks may disagree
 
 
+Uses = list[dict[int, list[CommitFacts]]]  # by line, the commits that hold it
+
+
 class Content:
     """Built for the commits to judge: lines none of them changes need not be kept."""
 
@@ -121,44 +125,48 @@ class Content:
         judged: Sequence[CommitFacts],
     ) -> None:
         self._places = places
-        self.added: dict[int, list[Write]] = {}  # newest first, like those removed
-        self.removed: dict[int, list[Write]] = {}
+        # by the name of the file; writes newest first
+        self.added: dict[str, LineWrites] = {}
+        self.removed: dict[str, LineWrites] = {}
         self._gone: dict[str, list[Write]] = {}
         self._moved: dict[str, list[Write]] = {}
         self._touched: dict[str, list[Write]] = {}  # oldest first
         self._earlier_names: dict[str, set[str]] = {}  # by name, what a file was called before
-        self.used: dict[int, list[CommitFacts]] = {}  # by line and path
+        self.used: dict[str, dict[int, list[CommitFacts]]] = {}  # by sign and path, then by line
         self._paths: dict[str, set[str]] = {}  # of commits, by name
-        wanted, names = _wanted(judged)
+        wanted = _wanted(judged)
         self._common = common_lines(judged, sessions.values())
         owner = owners(sessions)
         for number, acts in sessions.items():
             for act in with_moves(acts.written):
                 if act.call is None or owner[act.call] == number:  # else a fork's copy
-                    self._index(Write(number, number in foreign, act), wanted, names)
-        for index in (self.added, self.removed):
-            for writes in index.values():
+                    self._index(Write(number, number in foreign, act), wanted)
+        for lines in (*self.added.values(), *self.removed.values()):
+            for writes in lines.values():
                 if len(writes) > 1:
                     writes.sort(key=_written_at, reverse=True)
         for writes in self._touched.values():
             writes.sort(key=_written_at)
 
-    def _index(self, write: Write, wanted: set[int], names: set[str]) -> None:
+    def _index(self, write: Write, wanted: dict[str, set[int]]) -> None:
         name = last_part(write.act.path)
         if write.act.kind in ("gone", "moved"):
             self._gone.setdefault(last_part(write.act.old or write.act.path), []).append(write)
-        if name not in names:
+        if name not in wanted:
             return
         self._touched.setdefault(name, []).append(write)
         if write.act.old and write.act.kind != "moved":
             self._earlier_names.setdefault(name, set()).add(last_part(write.act.old))
         if write.act.kind == "moved":
             self._moved.setdefault(name, []).append(write)
-        salt = _salt(name)
         for packed, into in ((write.act.added, self.added), (write.act.removed, self.removed)):
-            for key in each(packed):
-                if (salted := key ^ salt) in wanted:
-                    into.setdefault(salted, []).append(write)
+            lines = into.setdefault(name, {})
+            for key in wanted[name].intersection(each(packed)):
+                known = lines.get(key)
+                if known is None:
+                    lines[key] = [write]
+                else:
+                    known.append(write)
 
     # -- who wrote what a commit holds -----------------------------------------------------------
 
@@ -207,6 +215,8 @@ class Content:
         view = _FileView(self, commit, file, ancestry)
         found: dict[int, _Credit] = {}
         for line in lines:
+            if not view.may_have(line.sign):
+                continue
             write = self._mover(commit, file) if line.sign == "moved" else view.writer(line)
             if write is None or view.is_used(line, write):
                 continue
@@ -267,32 +277,31 @@ class Content:
     def use_up(self, commit: CommitFacts) -> None:
         for file in commit.files:
             if file.status in ("D", "R"):
-                self._use(
-                    0, "gone", file.path if file.status == "D" else file.old_path or "", commit
-                )
+                gone = file.path if file.status == "D" else file.old_path or ""
+                self._use("gone", gone, {0}, commit)
             if file.status == "R":
-                self._use(0, "moved", file.path, commit)
-            self._paths.setdefault(last_part(file.path), set()).add(file.path)
-            salt = _salt(last_part(file.path))
+                self._use("moved", file.path, {0}, commit)
+            name = last_part(file.path)
+            self._paths.setdefault(name, set()).add(file.path)
+            added, removed = self.added.get(name, {}), self.removed.get(name, {})
+            if not added and not removed:
+                continue
             for sign, packed in (
                 ("+", file.added + file.minor_added),
                 ("-", file.removed + file.minor_removed),
             ):
-                self._use_lines(set(each(packed)), salt, _salt(sign + file.path), commit)
+                keys = set(each(packed))
+                known = (added.keys() & keys) | (removed.keys() & keys)
+                self._use(sign, file.path, known, commit)
 
-    def _use_lines(self, keys: set[int], salt: int, place: int, commit: CommitFacts) -> None:
-        """Note those of the lines that a session wrote or took away."""
-        added, removed, used = self.added, self.removed, self.used
+    def _use(self, sign: str, path: str, keys: Iterable[int], commit: CommitFacts) -> None:
+        lines = self.used.setdefault(sign + path, {})
         for key in keys:
-            if (key ^ salt) in added or (key ^ salt) in removed:
-                known = used.get(key ^ place)
-                if known is None:
-                    used[key ^ place] = [commit]
-                else:
-                    known.append(commit)
-
-    def _use(self, key: int, sign: str, path: str, commit: CommitFacts) -> None:
-        self.used.setdefault(key ^ _salt(sign + path), []).append(commit)
+            known = lines.get(key)
+            if known is None:
+                lines[key] = [commit]
+            else:
+                known.append(commit)
 
     # -- the rest --------------------------------------------------------------------------------
 
@@ -336,11 +345,27 @@ class _FileView:
         self._commit = commit
         self._file = file
         self._ancestry = ancestry
-        self._salted = [(path, _salt(last_part(path))) for path in _paths(file)]
         self._first = commit.authored_at - LOOK_BACK
         self._last = commit.committed_at + SLACK
         self._same: dict[tuple[int, str], bool] = {}  # by writing and path
-        self._salts: dict[tuple[int, str], list[int]] = {}  # by writing and sign
+        self._uses: dict[tuple[int, str], Uses] = {}  # by writing and sign
+        self._lines = {"+": self._indexed("+"), "-": self._indexed("-")}
+
+    def _indexed(self, sign: str) -> list[tuple[str, LineWrites, LineWrites]]:
+        """By path, who wrote lines of that sign, and who took them away."""
+        wrote, took = self._content.added, self._content.removed
+        if sign == "-":
+            wrote, took = took, wrote
+        found = []
+        for path in _paths(self._file):
+            name = last_part(path)
+            if name in wrote:
+                found.append((path, wrote[name], took.get(name, {})))
+        return found
+
+    def may_have(self, sign: str) -> bool:
+        """Return whether a session may have written lines of that sign."""
+        return bool(self._lines.get(sign, True))
 
     @cached_property
     def gone_at(self) -> int:
@@ -355,16 +380,13 @@ class _FileView:
 
     def writer(self, line: _Line) -> Write | None:
         """Return who wrote a line last; None if it was taken away again."""
-        wrote, took = self._content.added, self._content.removed
-        if line.sign == "-":
-            wrote, took = took, wrote
+        key = line.key
         last: Write | None = None
-        for path, salt in self._salted:
-            key = line.key ^ salt
+        for path, wrote, took in self._lines[line.sign]:
             writes = wrote.get(key)
             if writes is not None:
                 # A whole file holds old lines too: one that the commit only moves may be such.
-                write = self._latest(writes, path, whole=line.key not in self._again)
+                write = self._latest(writes, path, whole=key not in self._again)
                 if write is not None and (last is None or write.act.at > last.act.at):
                     last = write
             if last is not None and key in took:
@@ -392,41 +414,37 @@ class _FileView:
     def is_used(self, line: _Line, write: Write) -> bool:
         """Return whether an ancestor of the commit has committed that line since it was written."""
         asked = (id(write), line.sign)
-        salts = self._salts.get(asked)
-        if salts is None:
-            salts = self._salts[asked] = self._use_salts(write, line.sign)
-        used = self._content.used
-        for salt in salts:
-            for other in reversed(used.get(line.key ^ salt, ())):
+        uses = self._uses.get(asked)
+        if uses is None:
+            uses = self._uses[asked] = self._uses_of(write, line.sign)
+        for lines in uses:
+            for other in reversed(lines.get(line.key, ())):
                 if other is self._commit or other.committed_at < write.act.at:
                     continue
                 if self._ancestry.descends(self._commit.sha, other.sha):
                     return True
         return False
 
-    def _use_salts(self, write: Write, sign: str) -> list[int]:
-        """Under what a commit that used up the writing is found."""
+    def _uses_of(self, write: Write, sign: str) -> Uses:
+        """Where commits are found that used up lines of the writing."""
         # Of a whole file, a line that was taken out later was there before: not new in that
         # writing.
         signs = ("+", "-") if write.act.kind == "whole" else (sign,)
+        used = self._content.used
         found = []
         for path in {*_paths(self._file), *self._content.places_before(write)}:
-            found += [_salt(sign + path) for sign in signs]
+            found += [used[sign + path] for sign in signs if sign + path in used]
         return found
 
 
-def _wanted(commits: Iterable[CommitFacts]) -> tuple[set[int], set[str]]:
-    """Salted keys of all lines these commits change, and the names of their files."""
-    wanted: set[int] = set()
-    names: set[str] = set()
+def _wanted(commits: Iterable[CommitFacts]) -> dict[str, set[int]]:
+    """By the name of the file, the lines that these commits change."""
+    found: dict[str, set[int]] = {}
     for commit in commits:
         for file in commit.files:
             for path in _paths(file):
-                name = last_part(path)
-                names.add(name)
-                salt = _salt(name)
-                wanted.update(key ^ salt for key in each(_all(file)))
-    return wanted, names
+                found.setdefault(last_part(path), set()).update(each(_all(file)))
+    return found
 
 
 def _all(file: FileFacts) -> bytes:
@@ -438,9 +456,7 @@ def common_lines(commits: Iterable[CommitFacts], sessions: Iterable[SessionActiv
     only if there are many."""
     files = [(file.path, file.added) for commit in commits for file in commit.files]
     files += [(_short(act.path), act.added) for acts in sessions for act in acts.written]
-    seen: Counter[int] = Counter()
-    for _, packed in files:
-        seen.update(set(each(packed)))
+    seen = Counter(chain.from_iterable(set(each(packed)) for _, packed in files))
     many = {key for key, count in seen.items() if count > COMMON}
     paths: dict[int, set[str]] = {key: set() for key in many}
     for path, packed in files if many else ():
@@ -485,15 +501,3 @@ def _folders(path: str) -> Iterator[str]:
     while "/" in path:
         path = path.rsplit("/", 1)[0]
         yield path
-
-
-def salted_keys(keys: Iterable[int], name: str) -> list[int]:
-    """Return the keys of lines as they are in files of this name."""
-    salt = _salt(name)
-    return [key ^ salt for key in keys]
-
-
-@lru_cache(maxsize=1 << 16)
-def _salt(name: str) -> int:
-    """Lines are looked up by the name of their file too; mixed into the key, that costs nothing."""
-    return fold(name) & _MASK

@@ -3,13 +3,15 @@ that they wrote in. Of a large commit that does not, the rest is never read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
+
+import msgspec
 
 from whyfor.story.links.activity import SessionActivity
-from whyfor.story.links.by_content import common_lines, salted_keys
+from whyfor.story.links.by_content import common_lines
 from whyfor.story.links.commits import SMALL, CommitFacts, FileFacts
 from whyfor.story.links.line_keys import WIDTH, each
-from whyfor.story.links.paths import last_part
+from whyfor.story.links.paths import Places, last_part
 
 # Half of what a link needs (see `infer`): some of the commit's own lines may be in so many files
 # that they do not count.
@@ -20,56 +22,69 @@ _FEW = 3
 _MANY = 10
 
 
-class LineProbe:
-    """The lines that are looked for, in files of these names."""
+class _FileLines(msgspec.Struct):
+    """Lines that are looked for in one file."""
 
-    def __init__(self, names: Iterable[str], sessions: Iterable[SessionActivity]) -> None:
-        self._names = frozenset(names)
-        self._wanted: set[int] = set()
-        listed = list(sessions)
-        self._common = common_lines([], listed)
-        for session in listed:
+    added: set[int] = msgspec.field(default_factory=set)
+    removed: set[int] = msgspec.field(default_factory=set)
+
+    def count(self, added: bytes, removed: bytes) -> int:
+        """Count those of the lines that are among these."""
+        found = sum(key in self.added for key in each(added))
+        return found + sum(key in self.removed for key in each(removed))
+
+
+class LineProbe:
+    """The lines that are looked for, in files of these paths."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._wanted = {path: _FileLines() for path in paths}
+        self._by_name: dict[str, list[str]] = {}
+        for path in self._wanted:
+            self._by_name.setdefault(last_part(path), []).append(path)
+
+    def add_sessions(
+        self, sessions: Mapping[int, SessionActivity], foreign: Set[int], places: Places
+    ) -> None:
+        """Look for what sessions wrote, but for lines that are in many files."""
+        common: set[int] | None = None
+        for number, session in sessions.items():
             for act in session.written:
-                self._add(act.path, act.added + act.removed)
+                for path in self._by_name.get(last_part(act.path), ()):
+                    if not places.same(act.path, path, foreign=number in foreign):
+                        continue
+                    if common is None:
+                        common = common_lines([], sessions.values())
+                    self._wanted[path].added |= set(each(act.added)) - common
+                    self._wanted[path].removed |= set(each(act.removed)) - common
 
     def add_made(self, commit: CommitFacts) -> None:
         """Look for the lines of a commit that another may be a version of, too."""
         for file in commit.files:
-            self._add(file.path, _lines(file) + _minor_lines(file))
-
-    def _add(self, path: str, packed: bytes) -> None:
-        name = last_part(path)
-        if name in self._names:
-            self._wanted.update(salted_keys(each(packed), name))
+            wanted = self._wanted.get(file.path)
+            if wanted is not None:
+                wanted.added.update(each(file.added + file.minor_added))
+                wanted.removed.update(each(file.removed + file.minor_removed))
 
     def finds(self, commit: CommitFacts, *, version: bool) -> bool:
         """Return whether the commit may have a link. If it may be a version of another, one line
         will do, and also if all that is known of it is a line or two: in a small commit every line
         counts."""
-        counts = [(self._count(file), len(_lines(file)) // WIDTH) for file in commit.files]
+        counts: list[tuple[int, int]] = []
+        little = 0
+        for file in commit.files:
+            wanted = self._wanted.get(file.path) or _FileLines()
+            counts.append((wanted.count(file.added, file.removed), _size(file)))
+            little += wanted.count(file.minor_added, file.minor_removed)
         found = sum(count for count, _ in counts)
-        total = sum(lines for _, lines in counts)
+        total = sum(size for _, size in counts)
         if version or total < SMALL:
-            return found > 0 or any(self._has_minor(file) for file in commit.files)
+            return found + little > 0
         if found >= _MANY or found >= total * _PART:
             return True
-        owns = any(count >= 2 and count >= lines * _OWN_PART for count, lines in counts)
+        owns = any(count >= 2 and count >= size * _OWN_PART for count, size in counts)
         return owns or (found >= _FEW and found >= total * _FRESH_PART)
 
-    def _count(self, file: FileFacts) -> int:
-        """Count the lines that are looked for and tell something."""
-        own = [key for key in each(_lines(file)) if key not in self._common]
-        salted = salted_keys(own, last_part(file.path))
-        return sum(key in self._wanted for key in salted)
 
-    def _has_minor(self, file: FileFacts) -> bool:
-        minor = salted_keys(each(_minor_lines(file)), last_part(file.path))
-        return not self._wanted.isdisjoint(minor)
-
-
-def _lines(file: FileFacts) -> bytes:
-    return file.added + file.removed
-
-
-def _minor_lines(file: FileFacts) -> bytes:
-    return file.minor_added + file.minor_removed
+def _size(file: FileFacts) -> int:
+    return (len(file.added) + len(file.removed)) // WIDTH

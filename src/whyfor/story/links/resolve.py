@@ -8,7 +8,7 @@ yet, linking keeps what it found.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import cached_property
 
 import msgspec
@@ -32,7 +32,7 @@ from whyfor.story.links.by_content import PathSpans
 from whyfor.story.links.candidates import Candidates
 from whyfor.story.links.commits import CommitFacts
 from whyfor.story.links.infer import WROTE_LINES, Link, Linker, PriorLink
-from whyfor.story.links.paths import last_part
+from whyfor.story.links.paths import Places
 from whyfor.story.links.people import People, home_of
 from whyfor.story.links.probe import LineProbe
 from whyfor.story.links.reach import Reach, SessionTimes
@@ -200,7 +200,7 @@ class _Run:
             few = dict.fromkeys([*self._reach.written(commits[sha], paths), *beside.paths])
             if few:
                 found.add(sha)
-            if few and len(few) < len(paths) * _FEW:
+            if few and len(few) < len(paths) * _FEW and not _may_rename(paths, few):
                 self._telltale[sha] = SharedFiles(list(few), beside.sources)
         return found
 
@@ -298,8 +298,8 @@ class _Run:
             return {}
         assert self._acts is not None
         wanted = {sha: self._telltale[sha].paths for sha in listed}
-        names = {last_part(path) for paths in wanted.values() for path in paths}
-        probe = LineProbe(names, self._acts[0].values())
+        probe = LineProbe(path for paths in wanted.values() for path in paths)
+        probe.add_sessions(*self._acts, Places(self.repository.tops))
         sources = {source for sha in listed for source in self._telltale[sha].sources}
         unread = self._facts(self._read_commits(sources - made.keys()).values())
         for sha in sources:
@@ -529,6 +529,12 @@ class _Run:
             why = WROTE_LINES if _COUNTED.fullmatch(link.why) else link.why
             links.append(msgspec.structs.replace(link, why=why))
         return PriorLink(known.commit, known.subject, known.authored_at, known.patch_id, links)
+
+
+def _may_rename(paths: Mapping[str, str], among: Iterable[str]) -> bool:
+    """Whether one of the files may have become another in the commit: only all of the changes
+    show it."""
+    return "A" in paths.values() and any(paths[path] == "D" for path in among)
 
 
 def _earliest(commits: dict[str, history.Commit], shas: Iterable[str]) -> int:
