@@ -68,6 +68,31 @@ class Planned:
     workers: list[Work]
 
 
+@dataclass(frozen=True)
+class Size:
+    """How much changes at once, each from the least to the most, and how often what happens."""
+
+    files: tuple[int, int] = (1, 4)  # of an agent's piece of work
+    by_hand: tuple[int, int] = (1, 1)  # files of a person's
+    lines: tuple[int, int] = (1, 14)  # that an edit adds
+    replaced: tuple[int, int] = (0, 6)  # lines that it takes away
+    created: tuple[int, int] = (8, 60)  # of a new file
+    more: int = 0  # files at the beginning, beside those of the project
+    alone: int = 14  # how often a person works alone, of about a hundred times
+
+
+# As in repositories of teams: most commits are people's, and hold hundreds of lines.
+LARGE = Size(
+    files=(5, 20),
+    by_hand=(10, 30),
+    lines=(3, 40),
+    replaced=(0, 40),
+    created=(40, 160),
+    more=800,
+    alone=240,
+)
+
+
 @dataclass
 class World:
     """The work tree, what is committed of it, and who changed what since."""
@@ -76,6 +101,7 @@ class World:
     root: str
     commits: int
     base: Project
+    size: Size
     clock: int = _START
     tree: dict[str, list[str]] = field(default_factory=dict)
     head: int = 0
@@ -126,8 +152,8 @@ class World:
         """Replaces a few lines; without a session it is done by hand."""
         before = self.tree[path]
         at = self.rng.randrange(len(before) + 1)
-        old = before[at : at + self.rng.randint(0, 6)]
-        new = self.lines(path, self.rng.randint(1, 14))
+        old = before[at : at + self.rng.randint(*self.size.replaced)]
+        new = self.lines(path, self.rng.randint(*self.size.lines))
         self.tree[path] = before[:at] + new + before[at + len(old) :]
         if work is not None:
             now = self.later(0.1, 2)
@@ -140,7 +166,7 @@ class World:
     def create(self, work: Work | None) -> str:
         name = f"{self.rng.choice(self.base.functions)}_{self.rng.randint(1, 9999)}"
         path = f"{self.rng.choice(_FILES)}/{name}.{self.rng.choice(('py', 'ts', 'go'))}"
-        self.tree[path] = self.lines(path, self.rng.randint(8, 60))
+        self.tree[path] = self.lines(path, self.rng.randint(*self.size.created))
         if work is not None:
             work.session.create(self.later(0.2, 3), path, self.tree[path])
             self._changed(work, path)
@@ -154,7 +180,7 @@ class World:
     def do(self, work: Work) -> list[str]:
         """One piece of work: some edits, some new files."""
         paths = []
-        for _ in range(self.rng.randint(1, 4)):
+        for _ in range(self.rng.randint(*self.size.files)):
             if self.rng.random() < 0.25:
                 paths.append(self.create(work))
             else:
@@ -303,14 +329,18 @@ def person_alone(world: World) -> None:
     """While sessions are open, in files they have touched before; sometimes another project has
     the same lines."""
     world.later(1, 90)
-    path = world.rng.choice(world.clean())
-    world.edit(None, path)
+    clean = world.clean()
+    count = min(world.rng.randint(*world.size.by_hand), len(clean))
+    paths = world.rng.sample(clean, count) if count > 1 else [world.rng.choice(clean)]
+    path = paths[0]
+    for one in paths:
+        world.edit(None, one)
     if world.rng.random() < 0.3:
         other = Claude(world.rng, "/code/other")
         other.prompt(world.clock - 60_000, "The same here.")
         other.create(world.clock - 30_000, path, world.tree[path])
         world.works.append(Work(other, True, 0))
-    world.commit("person alone", [path])
+    world.commit("person alone", paths)
 
 
 def lines_change_places(world: World) -> None:
@@ -461,7 +491,7 @@ _HAPPENS: dict[Callable[[World], None], int] = {
     person_edits_and_commits: 8,
     two_sessions: 5,
     split: 4,
-    person_alone: 14,
+    person_alone: Size.alone,
     lines_change_places: 4,
     bot: 4,
     amended: 4,
@@ -472,16 +502,19 @@ _HAPPENS: dict[Callable[[World], None], int] = {
 }
 
 
-def imagine(root: str, commits: int, seed: int) -> World:
+def imagine(root: str, commits: int, seed: int, size: Size) -> World:
     rng = Random(f"{seed}:history")
-    world = World(rng, root, commits, project(seed, 0))
+    world = World(rng, root, commits, project(seed, 0), size)
+    happens = _HAPPENS | {person_alone: size.alone}
     names = [path for path in world.base.files if path.endswith((".py", ".ts", ".go"))]
     world.tree = {path: world.base.files[path][:400] for path in names} | {
         _MANIFEST: ['  "version": "1.0.0",']
     }
+    for _ in range(size.more):
+        world.create(None)
     world.commit("person alone", list(world.tree), message="Begin")
     while len(world.planned) < commits:
-        rng.choices(list(_HAPPENS), list(_HAPPENS.values()))[0](world)
+        rng.choices(list(happens), list(happens.values()))[0](world)
         if rng.random() < 0.12:
             world.later(300, 900)  # the night
     for work in world.works:
@@ -565,10 +598,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--commits", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--large", action="store_true", help="commits of hundreds of lines")
     chosen = parser.parse_args()
-    write(
-        imagine(str((chosen.folder / "shop").resolve()), chosen.commits, chosen.seed), chosen.folder
-    )
+    root = str((chosen.folder / "shop").resolve())
+    size = LARGE if chosen.large else Size()
+    write(imagine(root, chosen.commits, chosen.seed, size), chosen.folder)
 
 
 if __name__ == "__main__":

@@ -162,18 +162,38 @@ def linking(report: Report, places: Iterable[Place], program: Path) -> None:
         Check("linking: commits of bots linked", bots.wrong, 0, ""),
         Check("linking: links to sessions of another project", scores.foreign, 0, ""),
     )
-    costs: list[list[Cell]] = [
-        [one.name, one.commits, one.cost.cpu, one.cost.wall, one.per_thousand, one.cost.peak_mb]
-        for one in linked
-    ]
     report.add(
-        Table(
-            "Linking: cost", ["", "commits", "CPU s", "wall s", "CPU s per 1,000", "peak MB"], costs
-        ),
+        _costs("Linking: cost", linked),
         Check("linking: CPU per 1,000 commits", linked[-1].per_thousand, 2.5, " s"),
         Check(
             f"linking: cost of a commit, {linked[-1].name} / {linked[0].name}",
             ratio(linked[-1].per_thousand, linked[0].per_thousand),
+            1.5,
+        ),
+    )
+
+
+def _costs(title: str, linked: Iterable[Linked]) -> Table:
+    rows: list[list[Cell]] = [
+        [one.name, one.commits, one.cost.cpu, one.cost.wall, one.per_thousand, one.cost.peak_mb]
+        for one in linked
+    ]
+    return Table(title, ["", "commits", "CPU s", "wall s", "CPU s per 1,000", "peak MB"], rows)
+
+
+def large_linking(report: Report, places: Iterable[Place], program: Path) -> None:
+    """Commits of hundreds of lines in dozens of files, most of them people's."""
+    linked = [link(place, program) for place in places]
+    last = linked[-1]
+    total = score(last).total
+    report.add(
+        _costs("Linking: cost of large commits", linked),
+        Check("linking, large commits: precision", total.precision, 0.96, "", floor=True),
+        Check("linking, large commits: recall", total.recall, 0.83, "", floor=True),
+        Check("linking, large commits: CPU per 1,000 commits", last.per_thousand, 2.5, " s"),
+        Check(
+            f"linking, large commits: cost of a commit, {last.name} / {linked[0].name}",
+            ratio(last.per_thousand, linked[0].per_thousand),
             1.5,
         ),
     )

@@ -20,7 +20,7 @@ from hooks import hooks
 from ingesting import Place, first_ingest, growth, huge_file, ingest
 from invented import write_invented
 from lines import lines
-from linking import linking, people_linking
+from linking import large_linking, linking, people_linking
 from live import live
 from locomo import conversations, write_conversation
 from mcp_server import mcp_server
@@ -105,7 +105,7 @@ class Bench:
         )
         return place
 
-    def history(self, name: str, commits: int) -> Place:
+    def history(self, name: str, commits: int, *more: str) -> Place:
         """A repository and the sessions behind it."""
         place = self.place(name)
         command = [
@@ -114,6 +114,7 @@ class Bench:
             str(place.scratch),
             "--commits",
             str(commits),
+            *more,
         ]
         subprocess.run(command, check=True)
         return place
@@ -170,6 +171,7 @@ class Effort:
     commit_rounds: int = 40
     story_rounds: int = 20
     linked_commits: int = 4000
+    large_commits: int = 1600
     people_commits: int = 1200
     lab_commits: int = 40  # of each mix of people and formatters
     live_sessions: tuple[int, ...] = (10, 50, 100)
@@ -195,6 +197,7 @@ QUICK = Effort(
     commit_rounds=15,
     story_rounds=5,
     linked_commits=1000,
+    large_commits=800,
     people_commits=400,
     lab_commits=16,
     live_sessions=(10, 100),
@@ -307,6 +310,11 @@ def on_histories(bench: Bench, effort: Effort) -> None:
         linking(
             bench.report, [bench.history(name, size) for name, size in sizes.items()], bench.whyfor
         )
+        large = []
+        for scale in (1, 4):
+            size = effort.large_commits * scale // 4
+            large.append(bench.history(f"large commits {scale}x", size, "--large"))
+        large_linking(bench.report, large, bench.whyfor)
         people_linking(bench.report, bench.people(effort.people_commits), bench.whyfor)
 
 
