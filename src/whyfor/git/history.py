@@ -35,7 +35,7 @@ _DIFF = tuple(
     "--no-ext-diff --no-textconv --submodule=short --src-prefix=a/ --dst-prefix=b/".split()
 )
 _RENAMES = ("-M", "-l400")
-_PATHS = 64  # in one question: git compares each name in a tree with each of them
+_PATHS = 48  # in one question: git compares each name in a tree with each of them
 _HEX = re.compile(r"[0-9a-f]{4,64}")
 _NAME = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
 _BLANKS = b" \t\r\v\f\x1c\x1d\x1e\x1f"  # what str.split() takes for white space, but the line's end

@@ -58,3 +58,36 @@ def test_changes_are_read_only_of_commits_that_a_session_may_have_touched(
     assert outcome.looked <= len(made) + 1, "the first one was made seconds before"
     assert outcome.read <= 2 * len(made)
     assert {commit for commit, told in plain.links().items() if told} == set(made)
+
+
+def _large(name: str) -> dict[str, str]:
+    """What a person changes in many files at once."""
+    return {f"{name}/part_{number}.py": body(f"{name}_{number}", 20) for number in range(20)}
+
+
+def test_a_large_commit_is_read_as_far_as_it_may_hold_what_a_session_wrote(
+    plain: Workshop, settings: Settings
+) -> None:
+    agent, repo = Agent("s1", plain.repo), plain.repo
+    agent.prompt("Add a cart and a till")
+    agent.write("cart.py", body("cart"))
+    made = agent.commit("Add a cart")
+    others = []
+    for number in range(5):  # in the session's file, but nothing of the session's
+        mine = {"cart.py": repo.read("cart.py") + body(f"hand_{number}", 3)}
+        others.append(repo.commit(f"By hand {number}", {**_large(f"hand_{number}"), **mine}))
+    agent.write("till.py", body("till"))
+    found = repo.commit("Together", _large("together"))
+    agent.edit("till.py", body("till"), body("till") + body("desk", 3))
+    repo.git("mv", "till.py", "desk.py")
+    moved = repo.commit("Move the till", _large("moved"))
+    plain.ingest(agent)
+    told = plain.links()
+    assert told[made] == {agent.session_id: "output"}
+    assert told[found] == told[moved] == {agent.session_id: "content"}
+    assert not any(told[sha] for sha in others)
+    parts = plain.show(found)["checkpoint"]["sessions"]
+    assert [part["why"] for part in parts] == ["6 of 406 added lines"]
+    outcome = _judge_all(settings, repo)
+    assert outcome.looked >= len(others)
+    assert outcome.read <= 4, "of the commits by hand one file each will do"

@@ -12,12 +12,14 @@ from whyfor.story.links.by_content import common_lines
 from whyfor.story.links.commits import SMALL, CommitFacts, FileFacts
 from whyfor.story.links.line_keys import WIDTH, each
 from whyfor.story.links.paths import Places, last_part
+from whyfor.story.links.squashes import lines_of
 
 # Half of what a link needs (see `infer`): some of the commit's own lines may be in so many files
 # that they do not count.
 _PART = 0.10
 _FRESH_PART = 0.025
 _OWN_PART = 0.25
+_VERSION = 0.25  # of a commit's lines in another version of it; some may be in other files
 _FEW = 3
 _MANY = 10
 
@@ -39,6 +41,7 @@ class LineProbe:
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._wanted = {path: _FileLines() for path in paths}
+        self._made: dict[str, set[int]] = {}
         self._by_name: dict[str, list[str]] = {}
         for path in self._wanted:
             self._by_name.setdefault(last_part(path), []).append(path)
@@ -58,27 +61,34 @@ class LineProbe:
                     self._wanted[path].added |= set(each(act.added)) - common
                     self._wanted[path].removed |= set(each(act.removed)) - common
 
-    def add_made(self, commit: CommitFacts) -> None:
-        """Look for the lines of a commit that another may be a version of, too."""
-        for file in commit.files:
-            wanted = self._wanted.get(file.path)
-            if wanted is not None:
-                wanted.added.update(each(file.added + file.minor_added))
-                wanted.removed.update(each(file.removed + file.minor_removed))
+    def add_made(self, commits: Iterable[CommitFacts]) -> None:
+        """Look for other versions of these, too."""
+        for commit in commits:
+            self._made[commit.sha] = lines_of(commit)
 
-    def finds(self, commit: CommitFacts, *, version: bool) -> bool:
-        """Return whether the commit may have a link. If it may be a version of another, one line
-        will do, and also if all that is known of it is a line or two: in a small commit every line
-        counts."""
+    def finds(self, commit: CommitFacts, sources: Iterable[str]) -> bool:
+        """Return whether the commit may have a link: it may have one by the lines that sessions
+        wrote, or as a version of one of the sources."""
+        return self._is_version(commit, sources) or self._has_lines(commit)
+
+    def _is_version(self, commit: CommitFacts, sources: Iterable[str]) -> bool:
+        known = [self._made[sha] for sha in sources if sha in self._made]
+        own = lines_of(commit) if known else set()
+        return any(len(theirs & own) >= max(1, len(theirs) * _VERSION) for theirs in known)
+
+    def _has_lines(self, commit: CommitFacts) -> bool:
+        """Whether there are enough of them. Where no more than a line or two are known, one will
+        do: in a small commit every line counts."""
         counts: list[tuple[int, int]] = []
         little = 0
         for file in commit.files:
-            wanted = self._wanted.get(file.path) or _FileLines()
-            counts.append((wanted.count(file.added, file.removed), _size(file)))
-            little += wanted.count(file.minor_added, file.minor_removed)
+            wanted = self._wanted.get(file.path)
+            if wanted is not None:
+                counts.append((wanted.count(file.added, file.removed), _size(file)))
+                little += wanted.count(file.minor_added, file.minor_removed)
         found = sum(count for count, _ in counts)
         total = sum(size for _, size in counts)
-        if version or total < SMALL:
+        if total < SMALL:
             return found + little > 0
         if found >= _MANY or found >= total * _PART:
             return True

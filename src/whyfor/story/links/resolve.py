@@ -42,7 +42,7 @@ from whyfor.story.repositories import ALL, Repository, lost
 REACH = 31 * DAY  # how long before a commit its lines may have been written, and a day for clocks
 _SLACK = 5000
 _BESIDE = 2000  # commits with a story that a new one may be a squash of
-_FEW = 0.5  # of a commit's files: reading those of that many first saves nothing
+_FEW = 0.25  # of a commit's files: to read so many of them alone costs as much as to read all
 _COUNTED = re.compile(r"\d+ of \d+ (?:added|changed) lines")
 PAUSED = "capture was paused when it was made"
 
@@ -191,7 +191,7 @@ class _Run:
         self, commits: dict[str, history.Commit], made: set[str], asked: Paths
     ) -> set[str]:
         """Of the asked commits, those with a file that a session wrote, or that a commit beside
-        them changes which a session made. If these are few of its files, the commit is probed."""
+        them changes which a session made; these files tell whether it is worth a closer look."""
         versions = MadeCommits([commits[sha] for sha in (made | self._lost)], self._paths)
         shared = dict(versions.shared_files(commits, asked))
         found: set[str] = set()
@@ -200,7 +200,6 @@ class _Run:
             few = dict.fromkeys([*self._reach.written(commits[sha], paths), *beside.paths])
             if few:
                 found.add(sha)
-            if few and len(few) < len(paths) * _FEW and not _may_rename(paths, few):
                 self._telltale[sha] = SharedFiles(list(few), beside.sources)
         return found
 
@@ -280,37 +279,56 @@ class _Run:
         listed = {commit.sha: commit for commit in commits}
         sure = [commit for sha, commit in listed.items() if sha not in self._telltale]
         found = self._facts(sure, progress, counted=True)
-        probed = [commit for sha, commit in listed.items() if sha in self._telltale]
-        empty = self._probed_facts(probed, found)
-        if progress:
-            progress(len(empty))
-        rest = [commit for commit in probed if commit.sha not in empty]
-        found |= empty | self._facts(rest, progress, counted=True)
+        asked = [commit for sha, commit in listed.items() if sha in self._telltale]
+        if asked:
+            probe = self._probe(asked, found)
+            found |= self._probed_facts(asked, probe)
+            rest = [commit for commit in asked if commit.sha not in found]
+            found |= self._facts(rest, counted=True, probe=probe)
+            if progress:
+                progress(len(asked))
         return {sha: found[sha] for sha in listed}
 
-    def _probed_facts(
-        self, commits: Iterable[history.Commit], made: dict[str, CommitFacts]
-    ) -> dict[str, CommitFacts]:
-        """Those of the commits that hold too little of what sessions wrote, or of a commit which
-        they may be a version of, with the changes of the files that showed it."""
-        listed = {commit.sha: commit for commit in commits}
-        if not listed:
-            return {}
+    def _probe(self, commits: Iterable[history.Commit], made: dict[str, CommitFacts]) -> LineProbe:
+        """What is looked for in these commits: what sessions wrote, and what commits hold which
+        they may be versions of."""
         assert self._acts is not None
-        wanted = {sha: self._telltale[sha].paths for sha in listed}
-        probe = LineProbe(path for paths in wanted.values() for path in paths)
+        asked = [self._telltale[commit.sha] for commit in commits]
+        probe = LineProbe(path for shared in asked for path in shared.paths)
         probe.add_sessions(*self._acts, Places(self.repository.tops))
-        sources = {source for sha in listed for source in self._telltale[sha].sources}
+        sources = {source for shared in asked for source in shared.sources}
         unread = self._facts(self._read_commits(sources - made.keys()).values())
-        for sha in sources:
-            if commit := made.get(sha) or unread.get(sha):
-                probe.add_made(commit)
+        probe.add_made((made | unread)[sha] for sha in sources & (made | unread).keys())
+        return probe
+
+    def _probed_facts(
+        self, commits: Iterable[history.Commit], probe: LineProbe
+    ) -> dict[str, CommitFacts]:
+        """Commits of which few files need to be read to see that they hold too little."""
+        listed = {commit.sha: commit for commit in commits}
+        wanted = {}
+        for sha in listed:
+            paths = self._telltale[sha].paths
+            if len(paths) < len(self._paths[sha]) * _FEW:
+                wanted[sha] = paths
         found: dict[str, CommitFacts] = {}
         for sha, changed in history.read_file_changes(self.repository.folder, wanted):
-            facts = CommitFacts.of_files(listed[sha], changed, self._paths[sha])
-            if not probe.finds(facts, version=bool(self._telltale[sha].sources)):
+            if facts := self._seen_through(listed[sha], changed, probe):
                 found[sha] = facts
         return found
+
+    def _seen_through(
+        self, commit: history.Commit, changed: Iterable[history.FileChange], probe: LineProbe
+    ) -> CommitFacts | None:
+        """The commit with what is of interest in it, if that is too little for a link; else None,
+        for a closer look."""
+        shared = self._telltale[commit.sha]
+        paths = self._paths[commit.sha]
+        if _may_rename(paths, shared.paths):
+            return None
+        telling = [change for change in changed if change.path in shared.paths]
+        facts = CommitFacts.of_files(commit, telling, paths)
+        return None if probe.finds(facts, shared.sources) else facts
 
     def _facts(
         self,
@@ -318,15 +336,20 @@ class _Run:
         progress: Callable[[int], None] | None = None,
         *,
         counted: bool = False,
+        probe: LineProbe | None = None,
     ) -> dict[str, CommitFacts]:
         """Commits with their changes; if they are to be counted, with all lines of the files that
-        sessions wrote."""
+        sessions wrote; with a probe, what is of interest of those that hold too little."""
         listed = {commit.sha: commit for commit in commits}
         found = {sha: CommitFacts.of(c, []) for sha, c in listed.items() if c.is_merge}
         named = [sha for sha in listed if sha not in found]
         for sha, changed in history.read_changes(self.repository.folder, named):
-            written = self._written_in(listed[sha], changed) if counted else ()
-            found[sha] = CommitFacts.of(listed[sha], changed, written)
+            commit = listed[sha]
+            facts = self._seen_through(commit, changed, probe) if probe else None
+            if facts is None:
+                written = self._written_in(commit, changed) if counted else ()
+                facts = CommitFacts.of(commit, changed, written)
+            found[sha] = facts
             self._read += 1
             if progress:
                 progress(1)
