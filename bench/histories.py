@@ -429,8 +429,7 @@ def picked(world: World) -> None:
     if world.created:
         world.later(1, 30)
         original = world.rng.choice(world.created[-10:])
-        parents = [world.refs["release"]] if "release" in world.refs else [1]
-        world.refs["release"] = world.again(original, "picked", parents).mark
+        world.refs["release"] = world.again(original, "picked", [world.refs["release"]]).mark
 
 
 def reverted(world: World) -> None:
@@ -512,7 +511,7 @@ def imagine(root: str, commits: int, seed: int, size: Size) -> World:
     }
     for _ in range(size.more):
         world.create(None)
-    world.commit("person alone", list(world.tree), message="Begin")
+    world.refs["release"] = world.commit("person alone", list(world.tree), message="Begin").mark
     while len(world.planned) < commits:
         rng.choices(list(happens), list(happens.values()))[0](world)
         if rng.random() < 0.12:

@@ -135,7 +135,7 @@ class Content:
         self.used: dict[str, dict[int, list[CommitFacts]]] = {}  # by sign and path, then by line
         self._paths: dict[str, set[str]] = {}  # of commits, by name
         wanted = _wanted(judged)
-        self._common = common_lines(judged, sessions.values())
+        self._common = _common(judged, sessions.values())
         owner = owners(sessions)
         for number, acts in sessions.items():
             for act in with_moves(acts.written):
@@ -451,9 +451,9 @@ def _all(file: FileFacts) -> bytes:
     return file.added + file.removed + file.minor_added + file.minor_removed
 
 
-def common_lines(commits: Iterable[CommitFacts], sessions: Iterable[SessionActivity]) -> set[int]:
-    """Return lines that stand in so many files that they are nobody's: counted first, looked at
-    only if there are many."""
+def _common(commits: Iterable[CommitFacts], sessions: Iterable[SessionActivity]) -> set[int]:
+    """Lines that stand in so many files that they are nobody's: counted first, looked at only if
+    there are many."""
     files = [(file.path, file.added) for commit in commits for file in commit.files]
     files += [(_short(act.path), act.added) for acts in sessions for act in acts.written]
     seen = Counter(chain.from_iterable(set(each(packed)) for _, packed in files))

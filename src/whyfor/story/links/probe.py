@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Set
 import msgspec
 
 from whyfor.story.links.activity import SessionActivity
-from whyfor.story.links.by_content import common_lines
 from whyfor.story.links.commits import SMALL, CommitFacts, FileFacts
 from whyfor.story.links.line_keys import WIDTH, each
 from whyfor.story.links.paths import Places, last_part
@@ -49,17 +48,13 @@ class LineProbe:
     def add_sessions(
         self, sessions: Mapping[int, SessionActivity], foreign: Set[int], places: Places
     ) -> None:
-        """Look for what sessions wrote, but for lines that are in many files."""
-        common: set[int] | None = None
+        """Look for what sessions wrote."""
         for number, session in sessions.items():
             for act in session.written:
                 for path in self._by_name.get(last_part(act.path), ()):
-                    if not places.same(act.path, path, foreign=number in foreign):
-                        continue
-                    if common is None:
-                        common = common_lines([], sessions.values())
-                    self._wanted[path].added |= set(each(act.added)) - common
-                    self._wanted[path].removed |= set(each(act.removed)) - common
+                    if places.same(act.path, path, foreign=number in foreign):
+                        self._wanted[path].added.update(each(act.added))
+                        self._wanted[path].removed.update(each(act.removed))
 
     def add_made(self, commits: Iterable[CommitFacts]) -> None:
         """Look for other versions of these, too."""

@@ -42,6 +42,7 @@ from whyfor.story.repositories import ALL, Repository, lost
 REACH = 31 * DAY  # how long before a commit its lines may have been written, and a day for clocks
 _SLACK = 5000
 _BESIDE = 2000  # commits with a story that a new one may be a squash of
+_LARGE = 8  # files of a commit that is looked through before it is read
 _FEW = 0.25  # of a commit's files: to read so many of them alone costs as much as to read all
 _COUNTED = re.compile(r"\d+ of \d+ (?:added|changed) lines")
 PAUSED = "capture was paused when it was made"
@@ -200,6 +201,7 @@ class _Run:
             few = dict.fromkeys([*self._reach.written(commits[sha], paths), *beside.paths])
             if few:
                 found.add(sha)
+            if few and len(paths) >= _LARGE:
                 self._telltale[sha] = SharedFiles(list(few), beside.sources)
         return found
 
