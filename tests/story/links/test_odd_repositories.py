@@ -11,6 +11,7 @@ import pytest
 from tests.story.links.workshop import Agent, Cli, Clock, Repo, Workshop, body, linked, part_of
 from whyfor.git import history
 from whyfor.git import run as git_run
+from whyfor.story.links import resolve
 
 
 def work(agent: Agent, name: str = "cart") -> str:
@@ -419,6 +420,40 @@ def test_an_alias_for_a_path_of_another_machine(
     assert known["sessions"] == 1  # not those of a folder whose name only begins alike
     assert cli("rebuild", "--json").code == 0
     assert plain.log() == before
+
+
+def test_several_aliases_are_linked_in_one_run_over_the_commits_in_reach(
+    plain: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = plain.repo
+    folders = ["/home/me/shop", "/mnt/laptop/shop", "/home/me/shop-2"]
+    agents, made = [], []
+    for number, folder in enumerate(folders):
+        agent = Agent(f"s{number}", repo)
+        made.append(work(agent, f"part_{number}"))
+        moved(agent, folder)
+        agents.append(agent)
+    repo.clock.tick(40 * 86_400)
+    for number in range(12):
+        repo.commit(f"By hand {number}", {"part_0.py": body(f"hand_{number}")})
+    plain.ingest(*agents)
+    runs: list[Any] = []
+    compute = resolve.compute
+
+    def counting(*arguments: Any, **options: Any) -> Any:
+        runs.append(compute(*arguments, **options))
+        return runs[-1]
+
+    monkeypatch.setattr(resolve, "compute", counting)
+    counted = Counted(monkeypatch)
+    done = plain.cli("projects", "alias", *folders, ".", "--json")
+    assert done.code == 0, done.err
+    assert (done.json["sessions"], done.json["stories"]) == (3, 3)
+    assert len(runs) == 1, "for all paths together"
+    assert counted.judged <= 4, "the first commit is near enough in time; those by hand are not"
+    assert counted.processes < 30
+    links = plain.links()
+    assert [links[sha] for sha in made] == [{agent.session_id: "output"} for agent in agents]
 
 
 def test_a_remote_added_later_keeps_the_stories(shop: Workshop) -> None:
