@@ -142,7 +142,9 @@ def _part(out: Console, part: Part, story: FullStory, ident: str) -> None:
         f" {ident}  {one_line(session.title)[:60]}",
     )
     out.print(line)
+    origin = (session.copy_of or "").rpartition(":")[2][:8]
     facts = [
+        f"{session.copy_kind} from {origin}" if session.copy_kind and origin else "",
         f"events {part.first}–{part.last}",
         f"{plural(part.new_messages, 'message')} of {part.messages}",
         "continued from the parent commit" if part.continued else "",

@@ -31,7 +31,7 @@ class Part(msgspec.Struct, frozen=True):
     cut: int  # the event the link rests on: the commit's result, the last line written
     first: int
     last: int
-    messages: int  # prompts and answers of the session up to here
+    messages: int  # prompts and answers of the session up to here, without those it was given
     new_messages: int  # those of them since the session's last checkpoint
     prompts: int = 0  # real prompts in the range
     turns: int = 0  # that the range has a part of

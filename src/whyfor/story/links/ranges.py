@@ -114,7 +114,8 @@ def parts(claims: Iterable[RangeClaim], outlines: dict[int, EventOutline]) -> di
 
 
 def _part(claim: RangeClaim, ranges: Ranges, shape: EventOutline) -> Part:
-    last = ranges[-1][1]
+    first, last = ranges[0][0], ranges[-1][1]
+    own = min(first, shape.inherited + 1)  # what a copy was given counts where it came from
     return Part(
         agent=claim.agent,
         session_id=claim.session_id,
@@ -122,9 +123,9 @@ def _part(claim: RangeClaim, ranges: Ranges, shape: EventOutline) -> Part:
         confidence=claim.confidence,
         role=claim.role,
         cut=claim.cut,
-        first=ranges[0][0],
+        first=first,
         last=last,
-        messages=bisect_right(shape.messages, last),
+        messages=_between(shape.messages, own, last),
         new_messages=sum(_between(shape.messages, *piece) for piece in ranges),
         prompts=sum(_between(shape.prompts, *piece) for piece in ranges),
         turns=sum(shape.turns(*piece) for piece in ranges),
@@ -261,13 +262,22 @@ def _same_cut(
 ) -> Iterator[tuple[RangeClaim, tuple[int, int]]]:
     """Copies of one commit share its range; one edit split over several commits is the last
     event they share."""
-    own = [claim for claim in claims if not claim.why.startswith("same change")] or claims[:1]
+    own = [claim for claim in claims if not _is_copy(claim, claims)] or claims[:1]
     for claim in claims:
         if claim not in own:
             yield claim, (first, last)
         else:
             index = own.index(claim)
             yield claim, (first if index == 0 else cut, last if index == len(own) - 1 else cut)
+
+
+def _is_copy(claim: RangeClaim, claims: list[RangeClaim]) -> bool:
+    """Whether it is another version of one of the claims: of a commit that was rewritten, several
+    may be left."""
+    if claim.why.startswith("same change"):
+        return True
+    versions = [other for other in claims if other.why == claim.why]
+    return claim.why.endswith("since rewritten") and versions[0] is not claim
 
 
 def group_roots(found: dict[str, list[Part]], heirs: Mapping[str, str] = {}) -> dict[str, str]:
