@@ -396,7 +396,8 @@ class _FileRun:
         for _, changed in history.read_changes(folder, [commit.sha for commit in between]):
             for file in changed:
                 if file.path in paths:
-                    used.update(squeeze(line) for line in file.added)
+                    added = (line.decode("utf-8", "replace") for line in file.added)
+                    used.update(squeeze(line) for line in added)
         return used
 
     def file(self, gone: dict[str, list[int]], drafts: Sequence[_FileRun]) -> FileLines:
