@@ -33,7 +33,8 @@ class Hits:
 
 
 class _Hit(msgspec.Struct):
-    session_id: str
+    session_id: str = ""
+    type: str = "session"  # ours also finds notes and commits
 
 
 class _Matches(msgspec.Struct):
@@ -73,6 +74,10 @@ class Whyfor:
     def ingest(self) -> Cost:
         return run([self._program, "ingest", "--json"], self.env)
 
+    def index(self) -> Cost:
+        """Make the index by which sessions are found by meaning; raises CommandFailed."""
+        return run([self._program, "memory", "index", "--json"], self.env)
+
     def version(self) -> Cost:
         return run([self._program, "--version"], self.env)
 
@@ -84,7 +89,8 @@ class Whyfor:
 
     def timed_search(self, query: str, times: int) -> Hits:
         cost = typical(times, lambda: self.search(query))
-        return _hits(cost, msgspec.json.decode(cost.output, type=list[_Hit]))
+        found = msgspec.json.decode(cost.output, type=list[_Hit])
+        return _hits(cost, [hit for hit in found if hit.type == "session"])
 
 
 class Agentsview:

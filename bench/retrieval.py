@@ -12,7 +12,7 @@ import msgspec
 
 from ask import Answer
 from ingesting import Place
-from measure import clean_env, run
+from measure import CommandFailed, clean_env, run
 from report import Cell, Check, Report, Table
 
 _HERE = Path(__file__).parent
@@ -20,7 +20,19 @@ _NOTE = """MRR and R@5: of the first right session among 20. CPU: of a search in
 Baseline: FTS5 rows of 2,000 characters of what was said, the query's words OR-ed, bm25, sessions by their best row.
 Commit subjects and questions (dev, dev2, hard) belong to the corpus. "Other words": questions as somebody asks them
 who works on the project. "No word in common": the same, without the project's own words. "Invented": sessions and
-questions of our own."""
+questions of our own. With [semantic]: the same search after `whyfor memory index`; its weights were chosen on dev2 and hard."""
+
+
+class _Made(msgspec.Struct):
+    sessions: int
+    vectors: int
+    seconds: float
+
+
+class _Indexed(msgspec.Struct):
+    """What `whyfor memory index` says."""
+
+    made: _Made
 
 
 class Question(msgspec.Struct):
@@ -105,22 +117,65 @@ def _queries(place: Place, questions: Sequence[Question]) -> str:
 def retrieval(report: Report, sets: Sequence[QuestionSet], floors: dict[str, float]) -> None:
     """One table over all sets. Those of one name are one set; `floors` are least figures by the
     names of their checks."""
+    by_words = _asked(sets)
+    by_meaning = _asked(sets) if _indexed(report, sets) else {}
     rows: list[list[Cell]] = []
     checks: list[Check] = []
-    for name in dict.fromkeys(each.name for each in sets):
+    for name, given in by_words.items():
         parts = [each for each in sets if each.name == name]
         questions = [question for part in parts for question in part.questions]
-        given = [answer for part in parts for answer in answers(part.place, part.questions)]
         plain = [ids for part in parts for ids in baseline(part.place, part.questions)]
         ours = score([answer.sessions for answer in given], questions)
         theirs = score(plain, questions)
-        costs = [answer.seconds * 1000 for answer in given]
-        slow = quantiles(costs, n=20)[-1] if len(costs) > 1 else costs[0]
-        rows.append([f"{name} ({len(questions)})", *_cells(ours), mean(costs), slow])
-        rows.append(["  plain FTS5 over chunks", *_cells(theirs), None, None])
+        rows.append([f"{name} ({len(questions)})", *_cells(ours), *_costs(given)])
         checks += _checks(name, ours, theirs, floors)
+        if name in by_meaning:
+            meant = score([answer.sessions for answer in by_meaning[name]], questions)
+            rows.append(["  with [semantic]", *_cells(meant), *_costs(by_meaning[name])])
+            checks += _floor_checks(f"{name}, [semantic]", meant, floors)
+        rows.append(["  plain FTS5 over chunks", *_cells(theirs), None, None])
     columns = ["", "MRR", "R@5", "R@10", "not found", "CPU ms", "p95"]
     report.add(Table("Retrieval", columns, rows, _NOTE), *checks)
+
+
+def _asked(sets: Sequence[QuestionSet]) -> dict[str, list[Answer]]:
+    """What our search finds, by the names of the sets."""
+    found: dict[str, list[Answer]] = {}
+    for each in sets:
+        found.setdefault(each.name, []).extend(answers(each.place, each.questions))
+    return found
+
+
+def _indexed(report: Report, sets: Sequence[QuestionSet]) -> bool:
+    """Make the index by meaning of every place, and report what it cost; False if it cannot be
+    made here."""
+    rows: list[list[Cell]] = []
+    for place in {id(each.place): each.place for each in sets}.values():
+        assert place.ours is not None
+        try:
+            cost = place.ours.index()
+        except CommandFailed as error:
+            report.skip(f"no index by meaning: {error}")
+            return False
+        told = msgspec.json.decode(cost.output, type=_Indexed)
+        speed = told.made.vectors / told.made.seconds if told.made.seconds else None
+        rows.append(
+            [place.name, told.made.sessions, told.made.vectors, cost.cpu, speed, cost.peak_mb]
+        )
+    columns = ["", "sessions", "turns", "CPU s", "turns per CPU s", "peak MB"]
+    worst = min(
+        float(row[4]) for row in rows if isinstance(row[4], float) and int(str(row[2])) > 99
+    )
+    report.add(
+        Table("Index by meaning", columns, rows, "CPU s: with the model, which is made first."),
+        Check("index by meaning: turns per CPU s", worst, 30, "", floor=True),
+    )
+    return True
+
+
+def _costs(given: Sequence[Answer]) -> list[Cell]:
+    costs = [answer.seconds * 1000 for answer in given]
+    return [mean(costs), quantiles(costs, n=20)[-1] if len(costs) > 1 else costs[0]]
 
 
 def _cells(figures: Score) -> list[Cell]:
@@ -128,15 +183,18 @@ def _cells(figures: Score) -> list[Cell]:
 
 
 def _checks(name: str, ours: Score, theirs: Score, floors: dict[str, float]) -> list[Check]:
-    figures = {f"{name}: MRR": ours.mrr, f"{name}: R@5": ours.top5, f"{name}: R@10": ours.top10}
     found = [
         Check(f"{name}: MRR against plain FTS5", ours.mrr / theirs.mrr, 1.0, floor=True)
         if theirs.mrr
         else Check(f"{name}: MRR", ours.mrr, 0.0, "", floor=True)
     ]
-    found += [
+    return found + _floor_checks(name, ours, floors)
+
+
+def _floor_checks(name: str, ours: Score, floors: dict[str, float]) -> list[Check]:
+    figures = {f"{name}: MRR": ours.mrr, f"{name}: R@5": ours.top5, f"{name}: R@10": ours.top10}
+    return [
         Check(what, value, floors[what], "", floor=True)
         for what, value in figures.items()
         if what in floors
     ]
-    return found

@@ -62,6 +62,11 @@ FLOORS = {
     "questions, hard: R@5": 0.68,
     "questions, other words: MRR": 0.58,
     "questions, other words: R@5": 0.68,
+    "commit subjects, dev, [semantic]: MRR": 0.955,
+    "questions, hard, [semantic]: MRR": 0.70,
+    "questions, hard, [semantic]: R@5": 0.82,
+    "questions, other words, [semantic]: MRR": 0.70,
+    "questions, other words, [semantic]: R@5": 0.82,
     "invented: MRR": 0.8,
     "LoCoMo: R@10": 0.93,
 }
