@@ -18,13 +18,15 @@ _SEVERAL = 3  # words of which one may be missing
 
 
 def fitting_notes(
-    notes: Iterable[StoredObservation], finders: list[WordFinder]
+    notes: Iterable[StoredObservation], finders: list[WordFinder], *, every: bool = False
 ) -> list[StoredObservation]:
-    """Return the notes that have all the words, then, if there are three or more, those with most
-    of them."""
+    """Return the notes that have all the words, then, if there are three or more and not `every`
+    one is wanted, those with most of them."""
     if not finders:
         return []
-    enough = len(finders) if len(finders) < _SEVERAL else len(finders) * 2 // 3
+    enough = len(finders)
+    if enough >= _SEVERAL and not every:
+        enough = enough * 2 // 3
     ranked = [(has_words(_note_words(note), finders), note) for note in notes]
     ranked = [(score, note) for score, note in ranked if score >= enough]
     ranked.sort(key=lambda each: -each[0])

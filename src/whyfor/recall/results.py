@@ -43,14 +43,14 @@ def result_page(
     still_hold: NoteFilter | None = None,
 ) -> ResultPage:
     """Return sessions, best first, and behind the first of them notes and commits with the words;
-    or all by time. `still_hold` says which notes are worth telling; without it notes stand only
-    here that are not told with their session, and nothing speaks against. Where turns or parts of
-    them are asked for, and after the first page, there are only those."""
+    or all by time. `still_hold` says which notes are worth telling; without it only those stand
+    here that have all the words, are not told with their session, and nothing speaks against.
+    Where turns or parts of them are asked for, and after the first page, there are only those."""
     found = hit_page(store, query, filters, which)
     results: list[SearchResult] = [*found.hits]
     if not (which.after or which.turns or filters.fields):
         told = {note.key for hit in found.hits for note in hit.notes}
-        notes = find_notes(store, query, filters)
+        notes = find_notes(store, query, filters, every=still_hold is None)
         if still_hold is None:
             notes = [each for each in notes if _is_apart(each, told)]
         else:
@@ -63,14 +63,16 @@ def result_page(
     return ResultPage(results, found.following, found.trouble)
 
 
-def find_notes(store: Store, query: Query, filters: Filters) -> list[StoredObservation]:
-    """Return the notes that have the words, those with most of them first; none if the query says
-    more than words."""
+def find_notes(
+    store: Store, query: Query, filters: Filters, *, every: bool = False
+) -> list[StoredObservation]:
+    """Return the notes that have most of the words, or `every` one, those with most of them first;
+    none if the query says more than words."""
     if query.tools or query.files or query.without or filters.committed:
         return []
     finders = word_finders(content(query), cache(store.search.stem))
     known = store.memory.observations(MemoryFilter(filters, current=True), _NOTES)
-    return fitting_notes(supersede_notes(known), finders)
+    return fitting_notes(supersede_notes(known), finders, every=every)
 
 
 def _is_apart(stored: StoredObservation, told: set[str]) -> bool:
