@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 
 from whyfor.config import Settings
@@ -32,6 +34,21 @@ def find_like(settings: Settings, store: Store, text: str, filters: Filters) -> 
         from whyfor.recall.embeddings.nearest import like_turns
 
         vector = encoder.encode([text])[0]
-        return LikeTurns(like_turns(store, encoder.model, vector, filters))
+        stamp = _last_write(settings)
+        return LikeTurns(like_turns(store, encoder.model, vector, filters, stamp))
     except WhyforError as error:
         return LikeTurns([], error.message)
+
+
+def _last_write(settings: Settings) -> object:
+    """Return what is another after anything was written to the database; None if nobody knows."""
+    stamp: list[object] = [settings.database]
+    for name in (settings.database, Path(f"{settings.database}-wal")):
+        try:
+            found = name.stat()
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return None
+        stamp += [found.st_ino, found.st_mtime_ns, found.st_size]
+    return tuple(stamp)

@@ -26,38 +26,67 @@ def pack_vectors(model: str, turns: Iterable[TurnMark], vectors: Any) -> Session
     return SessionVectors(model, marks, bits.tobytes(), codes.tobytes())
 
 
-def like_turns(store: Store, model: str, query: Any, filters: Filters) -> list[TurnLikeness]:
-    """Return the turns nearest to a query's vector, of each session the best, nearest first."""
-    near = _near_sessions(store.vectors.bits(model, filters), query)
+class _Signs:
+    """The signs of all vectors that a filter allows, ready to be compared."""
+
+    def __init__(self, rows: Sequence[VectorBits], width: int) -> None:
+        np = numpy()
+        fitting = [row for row in rows if row.bits and len(row.bits) % width == 0]
+        joined = b"".join([row.bits for row in fitting])
+        signs = np.frombuffer(joined, dtype="u1").reshape(-1, width)
+        self.eight = width % 8 == 0  # bytes at once
+        self.signs = signs.view("u8") if self.eight else signs
+        self.sessions = np.array([row.session for row in fitting], dtype="i8")
+        self.ends = np.cumsum([len(row.bits) // width for row in fitting])
+
+    def near(self, query: Any) -> set[int]:
+        """Return the sessions of the vectors whose signs are most like the query's."""
+        np = numpy()
+        wanted = np.packbits(query > 0)
+        wanted = wanted.view("u8") if self.eight else wanted
+        different = np.bitwise_count(self.signs ^ wanted).sum(axis=1, dtype="u2")
+        nearest = np.arange(len(different))
+        if len(different) > CANDIDATES:
+            nearest = np.argpartition(different, CANDIDATES)[:CANDIDATES]
+        places = np.unique(np.searchsorted(self.ends, nearest, side="right"))
+        return set(self.sessions[places].tolist())
+
+
+class _LastSigns:
+    """What was read last, for a process that is asked again before anything was written."""
+
+    def __init__(self) -> None:
+        self.known: tuple[object, _Signs] | None = None
+
+
+_LAST = _LastSigns()
+
+
+def like_turns(
+    store: Store, model: str, query: Any, filters: Filters, stamp: object = None
+) -> list[TurnLikeness]:
+    """Return the turns nearest to a query's vector, of each session the best, nearest first.
+    `stamp` is another one after anything was written; None: nobody knows."""
+    near = _read_signs(store, model, len(query), filters, stamp).near(query)
     loaded = store.vectors.load(model, near)
-    found = _best_turns(
-        {number: each for number, each in loaded.items() if _fits(each, query)}, query
-    )
-    return sorted(found, key=lambda each: (-each.likeness, each.session))
+    fitting = {number: each for number, each in loaded.items() if _fits(each, query)}
+    return sorted(_best_turns(fitting, query), key=lambda each: (-each.likeness, each.session))
+
+
+def _read_signs(store: Store, model: str, length: int, filters: Filters, stamp: object) -> _Signs:
+    """Return the signs; of a session that is gone meanwhile nothing is found any more, whatever
+    they say."""
+    key = (stamp, model, length, filters)
+    known = _LAST.known
+    if stamp is not None and known is not None and known[0] == key:
+        return known[1]
+    signs = _Signs(store.vectors.bits(model, filters), (length + 7) // 8)
+    _LAST.known = (key, signs)
+    return signs
 
 
 def _fits(vectors: SessionVectors, query: Any) -> bool:
     return bool(vectors.turns) and len(vectors.codes) == len(vectors.turns) * len(query)
-
-
-def _near_sessions(rows: Sequence[VectorBits], query: Any) -> set[int]:
-    """Return the sessions of the vectors whose signs are most like the query's."""
-    np = numpy()
-    wanted = np.packbits(query > 0)
-    width = len(wanted)
-    fitting = [row for row in rows if row.bits and len(row.bits) % width == 0]
-    if not fitting:
-        return set()
-    signs = np.frombuffer(b"".join(row.bits for row in fitting), dtype="u1").reshape(-1, width)
-    if width % 8 == 0:  # eight bytes at once
-        signs, wanted = signs.view("u8"), wanted.view("u8")
-    different = np.bitwise_count(signs ^ wanted).sum(axis=1, dtype="u2")
-    ends = np.cumsum([len(row.bits) // width for row in fitting])
-    nearest = np.arange(len(different))
-    if len(different) > CANDIDATES:
-        nearest = np.argpartition(different, CANDIDATES)[:CANDIDATES]
-    places = np.unique(np.searchsorted(ends, nearest, side="right"))
-    return {fitting[place].session for place in places.tolist()}
 
 
 def _best_turns(loaded: dict[int, SessionVectors], query: Any) -> Iterator[TurnLikeness]:
