@@ -22,6 +22,10 @@ REASONS: dict[str, str] = {
         "git blames a file of this length in 20 ms, and Python needs 60 ms to start and 40 ms to "
         "import what reads the store. In a process that runs already the rest is in its own row."
     ),
+    "why, warm CPU": (
+        "at the limit: 100 ms are Python and its imports, the rest is six short runs of git. On a "
+        "busy machine single runs vary by a third."
+    ),
     "generated: first ingest CPU / raw decode": _RAW,
     "corpus: first ingest CPU / raw decode": _RAW,
     "generated: first ingest CPU / agentsview's best": "at the limit: single runs on a shared machine vary by a tenth.",
