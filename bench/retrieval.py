@@ -20,7 +20,7 @@ _NOTE = """MRR and R@5: of the first right session among 20. CPU: of a search in
 Baseline: FTS5 rows of 2,000 characters of what was said, the query's words OR-ed, bm25, sessions by their best row.
 Commit subjects and questions (dev, dev2, hard) belong to the corpus. "Other words": questions as somebody asks them
 who works on the project. "No word in common": the same, without the project's own words. "Invented": sessions and
-questions of our own. With [semantic]: the same search after `whyfor memory index`; its weights were chosen on dev2 and hard."""
+questions of our own. And by meaning: the same search after `whyfor memory index`; its weights were chosen on dev2 and hard."""
 
 
 class _Made(msgspec.Struct):
@@ -131,8 +131,8 @@ def retrieval(report: Report, sets: Sequence[QuestionSet], floors: dict[str, flo
         checks += _checks(name, ours, theirs, floors)
         if name in by_meaning:
             meant = score([answer.sessions for answer in by_meaning[name]], questions)
-            rows.append(["  with [semantic]", *_cells(meant), *_costs(by_meaning[name])])
-            checks += _floor_checks(f"{name}, [semantic]", meant, floors)
+            rows.append(["  and by meaning", *_cells(meant), *_costs(by_meaning[name])])
+            checks += _floor_checks(f"{name}, by meaning", meant, floors)
         rows.append(["  plain FTS5 over chunks", *_cells(theirs), None, None])
     columns = ["", "MRR", "R@5", "R@10", "not found", "CPU ms", "p95"]
     report.add(Table("Retrieval", columns, rows, _NOTE), *checks)
