@@ -140,7 +140,7 @@ def shoot(context: BrowserContext, address: str, image: Path) -> None:
     for words in UNFOLDED if image.name.startswith("session-") else ():
         page.locator("summary", has_text=words).first.click()
     page.mouse.move(0, 0)
-    page.evaluate("document.activeElement?.blur()")
+    page.evaluate("document.activeElement?.blur(); scrollTo(0, 0)")  # a click may have scrolled
     wide, tall = page.evaluate("[innerWidth, document.documentElement.scrollHeight]")
     clip = {"x": 0, "y": 0, "width": wide, "height": min(tall, TALLEST[wide])}
     page.screenshot(path=image, animations="disabled", caret="hide", full_page=True, clip=clip)  # type: ignore[arg-type]
