@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
 # as long as a hook takes a started ingest's word that it will read the spool
 BACKGROUND_WAIT = 600.0
 ASK_EVERY = 60.0  # seconds
+JOIN_WAIT = 3.0  # seconds for what runs beside the loop to end; a model may be answering
 _PRICES = "prices"  # a mark: which ones everything was priced with
 LAG = 0.3  # seconds an agent may write its last lines after its hook has run
 
@@ -197,10 +198,15 @@ def watch_agents(settings: Settings, hub: StatusSink, stop: threading.Event) -> 
     """Read what agents write as they write it, until `stop` is set; never raises."""
     from whyfor.live.loop import LiveLoop  # a plain ingest does without it
 
+    work = [_index_now_and_then]
     if settings.memory.model:
-        threading.Thread(target=_ask_now_and_then, args=(settings, stop), daemon=True).start()
-    threading.Thread(target=_index_now_and_then, args=(settings, stop), daemon=True).start()
+        work.append(_ask_now_and_then)
+    threads = [threading.Thread(target=one, args=(settings, stop), daemon=True) for one in work]
+    for thread in threads:
+        thread.start()
     LiveLoop(settings, hub, sweep, remember=renew_memory).run(stop)
+    for thread in threads:
+        thread.join(JOIN_WAIT)
 
 
 def _ask_now_and_then(settings: Settings, stop: threading.Event) -> None:

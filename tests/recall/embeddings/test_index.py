@@ -199,6 +199,7 @@ def test_without_the_extra_it_is_said_once_what_it_would_add(
     assert "search by meaning: off" in told.out
     assert "[semantic]'" in told.out
     assert json.loads(cli("doctor", "--json").out)["semantic"]["installed"] is False
+    assert not index.wants_background(settings)  # nobody has made the model
     monkeypatch.setattr(index, "has_packages", lambda *_: False)
     assert not index.wants_background(settings)
 
@@ -208,7 +209,7 @@ def test_a_server_indexes_in_the_background_and_an_ingest_what_is_new(
 ) -> None:
     index.index_after_ingest(settings)
     assert vectors_of(settings) == {}  # nobody has asked for an index yet
-    assert index.wants_background(settings)
+    assert index.wants_background(settings)  # the model is there
     stop = threading.Event()
     work = threading.Thread(target=index.index_in_background, args=(settings, stop))
     work.start()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -147,6 +150,26 @@ def test_one_thread_does_the_work(model: Path, settings: Settings) -> None:
     found = OnnxEncoder(model / "model.onnx", "m", WordPiece(_vocabulary(model)))
     found.encode(["a few words"])
     assert len(list(tasks.iterdir())) <= before
+
+
+_ENCODE = """
+import sys
+from pathlib import Path
+from whyfor.recall.embeddings.encoder import OnnxEncoder
+from whyfor.recall.embeddings.wordpiece import WordPiece
+folder = Path(sys.argv[1])
+words = (folder / "vocab.txt").read_text(encoding="utf-8").split("\\n")
+OnnxEncoder(folder / "model.onnx", "m", WordPiece(words)).encode(["a few words"])
+"""
+
+
+def test_the_model_reports_nothing_to_its_makers(model: Path, tmp_path: Path) -> None:
+    """onnxruntime keeps what it wants to send in the home."""
+    home = tmp_path / "another"
+    home.mkdir()
+    environ = {"PATH": os.environ["PATH"], "HOME": str(home)}
+    subprocess.run([sys.executable, "-c", _ENCODE, str(model)], env=environ, check=True)
+    assert list(home.rglob("*")) == []
 
 
 def _vocabulary(folder: Path) -> list[str]:

@@ -12,7 +12,7 @@ import msgspec
 from whyfor.config import Settings
 from whyfor.model.errors import BadInput, MissingExtra, NotFound, WhyforError
 from whyfor.recall.embeddings.models import FOLDER_HINT, is_installed, model_file, model_id
-from whyfor.recall.embeddings.numbers import numpy
+from whyfor.recall.embeddings.numbers import numpy, onnxruntime
 from whyfor.recall.embeddings.settings import SemanticSettings, semantic_settings
 from whyfor.recall.embeddings.wordpiece import WordPiece
 
@@ -106,10 +106,8 @@ class OnnxEncoder:
 
     def __init__(self, path: Path, model: str, pieces: WordPiece) -> None:
         """Raises BadInput if the file is no such model."""
-        numpy()  # before onnxruntime imports it
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
+        runtime = onnxruntime()
+        options = runtime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.enable_cpu_mem_arena = False  # it would keep what the longest text needed
@@ -118,7 +116,7 @@ class OnnxEncoder:
         self._path = path
         self._pieces = pieces
         try:
-            self._session = onnxruntime.InferenceSession(
+            self._session = runtime.InferenceSession(
                 str(path), options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # noqa: BLE001 - its errors have no class in common

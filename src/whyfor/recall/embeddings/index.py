@@ -295,20 +295,15 @@ def _former_rows(former: SessionVectors | None) -> dict[bytes, Any]:
 
 def wants_background(settings: Settings) -> bool:
     """Return whether vectors are to be made without being asked for: the packages are there, and
-    the model or what it is made from."""
+    somebody has made the model, or named another one."""
     if not has_packages("numpy"):
         return False
     try:
         wished = semantic_settings(settings)
-        return is_installed(wished) and _is_to_be_had(settings, wished)
     except WhyforError:
         return False
-
-
-def _is_to_be_had(settings: Settings, wished: SemanticSettings) -> bool:
-    if wished.model == BUILT_IN and not (built_in_folder(settings) / "model.onnx").exists():
-        find_weights()
-    return True
+    made = wished.model != BUILT_IN or (built_in_folder(settings) / "model.onnx").exists()
+    return made and is_installed(wished)
 
 
 def index_in_background(settings: Settings, stop: threading.Event) -> None:

@@ -1,5 +1,8 @@
-"""numpy, imported where it is needed and so that it starts no threads: what is multiplied here is
-small, and several threads would only wait for each other."""
+"""numpy and onnxruntime, imported where they are needed.
+
+numpy starts no threads: what is multiplied here is small, and several threads would only wait for
+each other. onnxruntime reports nothing to its makers.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,9 @@ from importlib.util import find_spec
 from typing import Any
 
 _THREADS = "OPENBLAS_NUM_THREADS"
+# Without it onnxruntime makes an id of the machine, keeps a list of what it did in the home, and
+# sends that to its makers.
+_SILENT = "ORT_DISABLE_TELEMETRY"
 
 
 def has_packages(*names: str) -> bool:
@@ -30,3 +36,12 @@ def numpy() -> Any:
         else:
             os.environ[_THREADS] = before
     return np
+
+
+def onnxruntime() -> Any:
+    """Return the module, which reports nothing to anybody; raises ModuleNotFoundError."""
+    numpy()  # before onnxruntime imports it
+    os.environ[_SILENT] = "1"
+    import onnxruntime as module
+
+    return module
