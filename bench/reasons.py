@@ -20,7 +20,8 @@ _START = (
 _LARGE = (
     "git alone takes 1.5 to 2 s to show a thousand commits of 800 lines. The files of most commits "
     "were written by a session within thirty days, so they are read; of those that hold a "
-    "session's lines each line is compared."
+    "session's lines each line is compared, and of those that got a story each line is traced to "
+    "the turn that wrote it."
 )
 
 REASONS: dict[str, str] = {
