@@ -74,7 +74,7 @@ SAMPLE = Sample(
     agent="claude",
     session_id=ID,
     files={
-        f".claude/projects/-work-quay/{ID}.jsonl": lines(
+        f".claude/projects/-code-quay/{ID}.jsonl": lines(
             line("user", {"role": "user", "content": PROMPT}),
             line("user", {"role": "user", "content": INJECTED}, isMeta=True),
             *said(

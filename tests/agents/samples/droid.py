@@ -74,7 +74,7 @@ SAMPLE = Sample(
     agent="droid",
     session_id=ID,
     files={
-        f".factory/sessions/-work-quay/{ID}.jsonl": lines(
+        f".factory/sessions/-code-quay/{ID}.jsonl": lines(
             {"type": "session_start", "id": ID, "title": TITLE, "version": 2, "cwd": CWD},
             message(
                 "user",
@@ -100,7 +100,7 @@ SAMPLE = Sample(
             message("user", text(SECOND)),
             answer(text(ANSWER)),
         ),
-        f".factory/sessions/-work-quay/{ID}.settings.json": document(
+        f".factory/sessions/-code-quay/{ID}.settings.json": document(
             {
                 "model": MODEL,
                 "autonomyMode": "auto-low",

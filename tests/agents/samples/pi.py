@@ -82,14 +82,14 @@ SAMPLE = Sample(
     agent="pi",
     session_id=ID,
     files={
-        f".pi/agent/sessions/--work-quay--/2026-09-21T14-13-20-000Z_{ID}.jsonl": lines(
+        f".pi/agent/sessions/--code-quay--/2026-09-21T14-13-20-000Z_{ID}.jsonl": lines(
             {
                 "type": "session",
                 "version": 3,
                 "id": ID,
                 "timestamp": iso(0),
                 "cwd": CWD,
-                "parentSession": "/h/.pi/agent/sessions/--work-quay--/2026-09-20_older-one.jsonl",
+                "parentSession": "/h/.pi/agent/sessions/--code-quay--/2026-09-20_older-one.jsonl",
             },
             entry("model_change", provider="mock", modelId=MODEL),
             message("system", content="", sections={"preamble": "You are an assistant."}),

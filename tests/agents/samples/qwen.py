@@ -112,7 +112,7 @@ SAMPLE = Sample(
     agent="qwen",
     session_id=ID,
     files={
-        f".qwen/projects/-work-quay/chats/{ID}.jsonl": lines(
+        f".qwen/projects/-code-quay/chats/{ID}.jsonl": lines(
             user(PROMPT, INJECTED),
             line(
                 "system",
