@@ -751,7 +751,8 @@ def test_a_restored_session_goes_on_with_stories_of_its_own(name: str, desk: Des
     ]
     told = desk.show()
     assert said(told) == ["Write of the wombat", "The wombat is there."]
-    assert (part(told)["prompts"], part(told)["messages"], part(told)["new_messages"]) == (1, 4, 2)
+    # what was copied from the first session is not counted
+    assert (part(told)["prompts"], part(told)["messages"], part(told)["new_messages"]) == (1, 2, 2)
     assert told["checkpoint"]["annotation"]["intent"].startswith("Write of the wombat")
     assert told["checkpoint"]["group_root"] == told["checkpoint"]["id"]
 

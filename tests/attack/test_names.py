@@ -175,7 +175,7 @@ VERBS = """
 ingest|sessions|show SESSION|show HEAD|log|status|doctor|search question|stats|projects|link|link HEAD SESSION
 note HEAD --title odd|show HEAD|export HEAD|export SESSION|diff HEAD~1 HEAD|restore HEAD|pause --repo .|status
 resume --repo .|redact file|unlink HEAD SESSION|projects alias /old .|rebuild|forget SESSION --yes|doctor
-uninstall --dry-run|uninstall
+agents|memory|uninstall --dry-run|uninstall
 """
 
 

@@ -50,6 +50,7 @@ class Hostile(NamedTuple):
     transcript: Path
     sessions: list[str]
     worker: str  # the session that made the commits
+    file: str  # the last file it wrote
 
 
 class Shown(NamedTuple):
@@ -114,7 +115,7 @@ def hostile(
         sessions.append(_session(home, kind, attack))
     sessions.append(_half_a_character(home))
     ingest(settings)
-    return Hostile(repository, worker.path(home), sessions, worker.session_id)
+    return Hostile(repository, worker.path(home), sessions, worker.session_id, path.name)
 
 
 def _session(home: Path, kind: str, attack: str) -> str:
@@ -170,6 +171,8 @@ export HEAD | export HEAD --format html | export HEAD --json | export HEAD~1..HE
 init --dry-run | init --dry-run --json | uninstall --dry-run | link | link --json | link HEAD~1..HEAD --json
 --help | serve --help | --version | forget --match quokka --dry-run | forget --match quokka --dry-run --json
 context | context --json | mcp --help | memory | memory --json | memory preview | config | config --json | config path | completion bash | man | log --verbose | sessions --color always
+agents | agents --json | lines HEAD~1..HEAD | lines HEAD~1..HEAD --json | blame {file} | blame {file} --json
+why {file}:1 | why {file}:1 --json | {file}:1
 """
 OF_SESSIONS = """
 show | show --turns | show --thinking --tools | show --json | show --turns --json | show --raw
@@ -199,7 +202,8 @@ def test_no_command_that_reads_lets_anything_act(
 ) -> None:
     on_terminal("link", "HEAD", hostile.worker)
     wrong = []
-    for arguments in commands(READING):
+    for words in commands(READING):
+        arguments = [word.replace("{file}", hostile.file) for word in words]
         found = on_terminal(*arguments)
         assert found.code in (0, 1), (arguments, found)
         wrong += checked(" ".join(arguments), found)
@@ -697,6 +701,7 @@ REASONS = {
     ("cli/render.py", "sys.stderr"): "asked whether it is a terminal",
     ("hook/note_request.py", "sys.stdout"): "asked whether it is open",
     ("hook/memory_block.py", "sys.stdout"): "asked whether it is open",
+    ("hook/prompt_notes.py", "sys.stdout"): "asked whether it is open",
     ("cli/init.py", "sys.stdout"): "asked whether it is a terminal",
     ("cli/init.py", "click.confirm"): "a question of ours, word for word",
     ("mcp/loop.py", "sys.stdout"): "JSON for a program, which escapes control characters",

@@ -420,7 +420,7 @@ def test_bash_completes_commands_options_agents_and_sessions(
     commands, options, agents, sessions, settings = done.stdout.splitlines()
     assert set(commands.split()) == {"sessions", "search", "serve"}
     assert options == "--since"
-    assert set(agents.split()) == {"codex", "copilot"}
+    assert set(agents.split()) == {"codex", "continue", "copilot"}
     assert ids[0].startswith(sessions)
     assert set(settings.split()) == {
         "retention.sessions",

@@ -123,7 +123,7 @@ def _names_line(word: str) -> bool:
     """Return whether a word is FILE:LINE or FILE:A-B, and not a session (agent:id)."""
     import re
 
-    match = re.fullmatch(r"(.+):\d+(?:-\d+)?", word)
+    match = re.fullmatch(r"(.+):\d+(?:-\d+)?", word, re.DOTALL)
     if match is None:
         return False
     from whyfor.service.agents import is_agent

@@ -33,7 +33,7 @@ def quick_lines(
         return None
     base = console.get_style(text.style, default="")
     runs = _runs(console, text, base)
-    if runs is None:
+    if runs is None or any(style.link for _, _, style in runs):
         return None
     found: list[list[Segment]] = []
     padded = width if justify == "left" else 0

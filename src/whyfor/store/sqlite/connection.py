@@ -34,6 +34,7 @@ def connect(path: Path, *, readonly: bool = False) -> StoreConnection:
         db = StoreConnection(
             file_name(path), flags=flags | uri_flag(path), statementcachesize=_STATEMENTS
         )
+        db.path = path
         try:
             db.set_busy_timeout(BUSY_MS)
             _prepare(db, readonly)
@@ -76,7 +77,10 @@ def _use_wal(db: StoreConnection) -> None:
 def open_damaged(path: Path) -> StoreConnection:
     """Open a database that may be damaged, read-only."""
     with explained(path):
-        return StoreConnection(file_name(path), flags=apsw.SQLITE_OPEN_READONLY | uri_flag(path))
+        flags = apsw.SQLITE_OPEN_READONLY | uri_flag(path)
+        db = StoreConnection(file_name(path), flags=flags)
+        db.path = path
+        return db
 
 
 @contextmanager

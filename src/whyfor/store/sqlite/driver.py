@@ -23,6 +23,7 @@ class StoreConnection(apsw.Connection):
     """A connection that raises SQLite's errors as StoreErrors, each with a hint."""
 
     failure: type[Exception] = apsw.Error
+    path = Path()  # APSW's own name for it cannot be read if it is not UTF-8
 
     @cached_property
     def index(self) -> FtsIndex:
@@ -30,22 +31,22 @@ class StoreConnection(apsw.Connection):
 
     @property
     def prices(self) -> PriceTable:
-        return load_prices(Path(self.filename).parent)
+        return load_prices(self.path.parent)
 
     def explained(self, error: Exception) -> Exception:
-        return translate(error, self.filename) if isinstance(error, apsw.Error) else error
+        return translate(error, self.path) if isinstance(error, apsw.Error) else error
 
     def execute(self, *given: Any, **options: Any) -> apsw.Cursor:
         try:
             return super().execute(*given, **options)
         except apsw.Error as error:
-            raise translate(error, self.filename) from None
+            raise translate(error, self.path) from None
 
     def executemany(self, *given: Any, **options: Any) -> apsw.Cursor:
         try:
             return super().executemany(*given, **options)
         except apsw.Error as error:
-            raise translate(error, self.filename) from None
+            raise translate(error, self.path) from None
 
 
 @contextmanager

@@ -21,7 +21,7 @@ class FileLocation(msgspec.Struct, frozen=True):
 def parse_location(text: str, cwd: Path) -> FileLocation:
     """Return the file and the lines that a text names. A file whose own name ends like that is
     taken for the file."""
-    match = re.fullmatch(r"(.+):(\d+)(?:-(\d+))?", text)
+    match = re.fullmatch(r"(.+):(\d+)(?:-(\d+))?", text, re.DOTALL)
     if match is None or (cwd / text).is_file():
         return FileLocation(text)
     first = int(match[2])
