@@ -105,6 +105,11 @@ class Consumption(msgspec.Struct, frozen=True):
     terms: str | None = None  # not the usual ones: batch, fast, priority
     reported: int | None = None  # what the agent says it cost, in NANO of a dollar
 
+    @property
+    def size(self) -> int:
+        """Return the tokens of the request, as far as they are known."""
+        return (self.input or 0) + (self.cache_read or 0) + (self.cache_write or 0)
+
 
 class Price(msgspec.Struct, frozen=True):
     """What a response costs; `partial` if that is not all."""
@@ -127,8 +132,16 @@ def price_of(used: Consumption, find: Callable[[str], ModelPrices | None]) -> Pr
     era = known.era_at(used.at) if known else None
     if era is None or (used.input is None and used.output is None):
         return UNPRICED
-    size = (used.input or 0) + (used.cache_read or 0) + (used.cache_write or 0)
-    tiered = used.lump and any(size > start for start, _ in era.input[1:])
+    nano = _list_price(used, era)
+    missing = used.input is None or used.output is None
+    if missing and not nano:
+        return UNPRICED  # at least nothing says nothing
+    tiered = used.lump and any(used.size > start for start, _ in era.input[1:])
+    return Price(nano, partial=missing or tiered)
+
+
+def _list_price(used: Consumption, era: PriceEra) -> int:
+    """Return what the known tokens cost, in NANO of a dollar; a lump at the lowest tier."""
     hour = min(used.cache_hour or 0, used.cache_write or 0)
     written = era.cache_write or era.input
     parts = (
@@ -138,12 +151,9 @@ def price_of(used: Consumption, find: Callable[[str], ModelPrices | None]) -> Pr
         (hour, era.cache_write_1h or written),
         (used.output, era.output),
     )
-    of_size = 0 if used.lump else size
-    nano = sum((count or 0) * _rate(rates, of_size) for count, rates in parts)
-    missing = used.input is None or used.output is None
-    if missing and not nano:
-        return UNPRICED  # at least nothing says nothing
-    return Price(round(nano * _PER_MILLION), partial=missing or tiered)
+    size = 0 if used.lump else used.size
+    dollars = sum((count or 0) * _rate(rates, size) for count, rates in parts)
+    return round(dollars * _PER_MILLION)
 
 
 def cache_saving(used: Consumption, find: Callable[[str], ModelPrices | None]) -> int | None:
@@ -156,9 +166,8 @@ def cache_saving(used: Consumption, find: Callable[[str], ModelPrices | None]) -
         return 0
     bare = used if used.reported is None else msgspec.structs.replace(used, reported=None)
     with_cache = price_of(bare, find)
-    whole = (used.input or 0) + (used.cache_read or 0) + (used.cache_write or 0)
     plain = msgspec.structs.replace(
-        bare, input=whole, cache_read=None, cache_write=None, cache_hour=None
+        bare, input=used.size, cache_read=None, cache_write=None, cache_hour=None
     )
     without = price_of(plain, find)
     if with_cache.nano is None or without.nano is None:
