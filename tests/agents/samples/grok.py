@@ -96,7 +96,7 @@ def diff(before: str, after: str) -> dict[str, Any]:
 EDIT = {"file_path": FILE, "old_string": "world", "new_string": "harbour"}
 APPLIED = {"type": "SearchReplace", "EditsApplied": {"tool_output_for_prompt": "updated"}}
 RAN = {"type": "Bash", "output_for_prompt": f"exit: 1\n{SHOWN}", "exit_code": 1}
-FOLDER = f".grok/sessions/%2Fwork%2Fquay/{ID}"
+FOLDER = f".grok/sessions/%2Fcode%2Fquay/{ID}"
 SAMPLE = Sample(
     agent="grok",
     session_id=ID,
