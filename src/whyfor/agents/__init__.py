@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from whyfor.agents.base import Agent
+from whyfor.model.errors import NotFound
 
 
 class AgentEntry(NamedTuple):
@@ -21,6 +22,7 @@ class AgentEntry(NamedTuple):
 
 
 _DATA = "XDG_DATA_HOME"
+_NOWHERE = (("", ""),)
 _PACKAGES: dict[str, AgentEntry] = {
     "claude": AgentEntry("whyfor.agents.claude"),
     "codex": AgentEntry("whyfor.agents.codex"),
@@ -56,9 +58,31 @@ _PACKAGES: dict[str, AgentEntry] = {
     ),
     "continue": AgentEntry("whyfor.agents.continue_cli", (("CONTINUE_GLOBAL_DIR", ".continue"),)),
     "hermes": AgentEntry("whyfor.agents.hermes", (("HERMES_HOME", ".hermes"),)),
+    # What `whyfor run` records, below Whyfor's own folder.
+    "terminal": AgentEntry(
+        "whyfor.agents.terminal",
+        (
+            ("WHYFOR_HOME/recordings", ""),
+            (f"{_DATA}/whyfor/recordings", ".local/share/whyfor/recordings"),
+            ("", "Library/Application Support/whyfor/recordings"),
+        ),
+    ),
+    # What only an import brings has no folder here.
+    "chatgpt": AgentEntry("whyfor.agents.imports.chatgpt", _NOWHERE),
+    "claude-web": AgentEntry("whyfor.agents.imports.claude_web", _NOWHERE),
+    "specstory": AgentEntry("whyfor.agents.imports.specstory", _NOWHERE),
+    "cursor": AgentEntry("whyfor.agents.imports.cursor", _NOWHERE),
 }
 _loaded: dict[str, Agent] = {}
 _names = tuple(_PACKAGES)
+
+
+class UnknownAgent(NotFound, KeyError):
+    """No agent has this name: its definition is gone, or this version does not know it yet."""
+
+    def __init__(self, name: str) -> None:
+        hint = "Bring its definition back, or upgrade Whyfor; what is stored of it stays."
+        super().__init__(f"no agent is called {name!r} here", hint)
 
 
 class _Registry(Mapping[str, Agent]):
@@ -68,6 +92,8 @@ class _Registry(Mapping[str, Agent]):
     def __getitem__(self, name: str) -> Agent:
         agent = _loaded.get(name)
         if agent is None:
+            if name not in _PACKAGES:
+                raise UnknownAgent(name)
             agent = _loaded[name] = import_module(_PACKAGES[name].package).AGENT
         return agent
 
@@ -82,6 +108,10 @@ class _Registry(Mapping[str, Agent]):
 
 
 AGENTS: Mapping[str, Agent] = _Registry()
+IMPORTED = ("chatgpt", "claude-web", "specstory", "cursor")
+"""Programs that are no coding agents here: their conversations are imported."""
+RECORDED = ("terminal",)
+"""Terminals that Whyfor itself recorded, whatever ran in them."""
 USUAL = ("claude", "codex", "gemini", "copilot", "opencode")
 """Agents that lists name even where they never ran; the others only where they did."""
 
@@ -114,6 +144,12 @@ def register(name: str, package: str) -> None:
     global _names
     _PACKAGES[name] = AgentEntry(package)
     _names = tuple(_PACKAGES)
+
+
+def register_agent(agent: Agent) -> None:
+    """Add an agent that has no package of its own."""
+    register(agent.name, "")
+    _loaded[agent.name] = agent
 
 
 def unregister(name: str) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "TITLE_PERSON",
     "TITLE_PROMPT",
     "Agent",
+    "AnswerRequest",
     "Bucket",
     "FileAgent",
     "Framing",
@@ -119,6 +120,12 @@ class RegisteredProcess(NamedTuple):
     status: str  # as the agent calls it; empty at first
     waiting_for: str
     at: int  # ms, when the status began
+    interactive: bool = False  # a person sits at it, as far as it says
+
+
+AnswerRequest = Callable[[str, str, bool], bool]
+"""Answers what a session asks: its id, the exact action, whether it is allowed; returns whether the
+agent took the answer."""
 
 
 class ProcessList(Protocol):
@@ -193,6 +200,9 @@ class Agent(Protocol):
     def processes(self, home: Path, env: Mapping[str, str]) -> ProcessList | None:
         """Return the agent's own list of running sessions; None if it keeps none."""
 
+    def answers(self, home: Path, env: Mapping[str, str]) -> AnswerRequest | None:
+        """Return what answers a session's request from outside; None if nothing can."""
+
     def owns_hook(self, payload: Record) -> bool:
         """Return whether a hook's payload comes from this agent. Other agents may run the hooks in
         its settings too."""
@@ -232,13 +242,17 @@ class FileAgent:
     def processes(self, home: Path, env: Mapping[str, str]) -> ProcessList | None:
         return None
 
+    def answers(self, home: Path, env: Mapping[str, str]) -> AnswerRequest | None:
+        return None
+
     def owns_hook(self, payload: Record) -> bool:
         return True
 
     def requested(self, payload: Record) -> Record:
         given = payload.get("tool_input")
-        if payload.get("hook_event_name") == "PermissionRequest" and isinstance(given, dict):
-            return {"text": given.get("command")}
+        asks = payload.get("hook_event_name") in ("PermissionRequest", "PermissionDenied")
+        if asks and isinstance(given, dict):
+            return {"text": given.get("command"), "path": given.get("file_path")}
         return {}
 
 

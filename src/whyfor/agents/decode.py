@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from whyfor.agents.base import LARGE, MAX_DECODED, can_decode
+from whyfor.model.casts import CAST, is_cast_event
 from whyfor.model.findings import Record
 from whyfor.model.gaps import Gap, filled, holes
 from whyfor.model.paths import escape_surrogates
@@ -77,6 +78,8 @@ def decode_line(line: bytes, offset: int) -> list[Record] | UnparsedRecord:
         return _salvage(line, offset)
     if isinstance(value, dict):
         return [value]
+    if is_cast_event(value):
+        return [{CAST: value}]
     return UnparsedRecord(offset, len(line), "not an object")
 
 
@@ -90,6 +93,8 @@ def read_line(line: bytes, offset: int) -> tuple[list[Record] | UnparsedRecord, 
         return _salvage(line, offset), False
     if isinstance(value, dict):
         return [value], True
+    if is_cast_event(value):
+        return [{CAST: value}], True
     return UnparsedRecord(offset, len(line), "not an object"), False
 
 

@@ -36,6 +36,35 @@ class HookEvent(msgspec.Struct, frozen=True):
     annotate: bool = False  # the hook may answer here, if annotation is wanted
     remember: bool = False  # and here, if the session is to be told what earlier ones found
     prompt: bool = False  # and here, if also with a prompt
+    approve: bool = False  # and here, if rules may answer for the person
+    # When this is, around a shell command: prompt | before | after. A snapshot is taken then, if
+    # shell edits are wanted.
+    snapshot: str = ""
+    only_snapshot: bool = False  # the hook is needed for nothing else
+
+
+class ApprovalFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent's hook is told when it asks a person, and how the hook answers. Plain values,
+    because a hook gets them without this package."""
+
+    event: str
+    tool: str
+    """The field that names the tool."""
+    shells: tuple[str, ...]
+    """Its tools that run commands."""
+    given: str
+    """The field with what the tool is given; `command` in it is the command."""
+    required: tuple[str, ...] = ()
+    """Fields without which the person's own rules want them to be asked."""
+    mode: str = "permission_mode"
+    wrapped: bool = True
+    """The answer stands in `hookSpecificOutput`, else alone."""
+    waits: bool = True
+    """The dialog is shown only after the hook."""
+    over_http: bool = False
+    """It can ask a server, and goes on with its own dialog meanwhile."""
+    waits_unattended: bool = False
+    """Where nobody sees a dialog, it waits for the server's answer."""
 
 
 class Hookable(msgspec.Struct, frozen=True):
@@ -107,6 +136,17 @@ def plain_server(command: list[str], env: dict[str, str]) -> dict[str, Any]:
     return {**made, "env": env} if env else made
 
 
+class NativeRules(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an agent's own settings allow commands, and how a rule is added."""
+
+    folder: Callable[[Path, Mapping[str, str]], Path]
+    """From the user's home and the environment."""
+    file: str
+    """Below that folder."""
+    add: Callable[[bytes, list[str]], bytes]
+    """From the file and the words that a command begins with: the file with the rule."""
+
+
 class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     mark: str  # two letters
     colour: str  # of its mark in a terminal
@@ -117,6 +157,8 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     arguments: ArgumentNames = ArgumentNames()
     refusals: tuple[str, ...] = ()
     """How the result of a call begins that was denied."""
+    refused_by: Mapping[str, str] = {}
+    """Who denied it, by the same beginnings: terminal, agent (its settings), nobody."""
 
     untold: tuple[str, ...] = ()
     """What its files do not tell: of `thinking`, `exit codes`, `branch`, `times`, `model`,
@@ -132,6 +174,14 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Set where it kills what a command leaves running, so that our git hooks wait."""
 
     hooks: Hookable | None = None
+    approvals: ApprovalFormat | None = None
+    decision_sources: Mapping[str, str] = {}
+    """Who decided on a call, by the word of its telemetry: terminal, agent (its settings, its
+    automatic mode or a hook) or nobody."""
+    native_rule: str = ""
+    """Where its own settings allow a command, and how: WORDS is its beginning, LIST the same as a
+    JSON array."""
+    native_rules: NativeRules | None = None
     servers: ServerPlace | None = None
     plugin: PluginFile | None = None
     hook_events: Mapping[str, str] = {}
@@ -165,8 +215,16 @@ def session_start(name: str) -> HookEvent:
     return HookEvent(name, remember=True)
 
 
+def approval_asked(name: str) -> HookEvent:
+    return HookEvent(name, approve=True)
+
+
 def prompt_submitted(name: str) -> HookEvent:
-    return HookEvent(name, prompt=True)
+    return HookEvent(name, prompt=True, snapshot="prompt")
+
+
+def snapshot_event(name: str, phase: str, matcher: str) -> HookEvent:
+    return HookEvent(name, matcher, snapshot=phase, only_snapshot=True)
 
 
 def hook_events(names: str) -> tuple[HookEvent, ...]:

@@ -14,6 +14,7 @@ from whyfor.agents.settings_file import parse_agent_settings, written_settings
 from whyfor.model import former_name
 
 MARK = "# whyfor"  # the end of a command of ours, and of no other
+ANSWERS = "/whyfor/answers/"  # in an address of ours, and in no other
 
 
 def hookable() -> dict[str, Hookable]:
@@ -29,15 +30,31 @@ def is_present(agent: Hookable, home: Path, env: Mapping[str, str]) -> bool:
     return shutil.which(agent.program, path=env.get("PATH", "")) is not None
 
 
-def merge(content: bytes, agent: Hookable, command: Callable[[HookEvent], str]) -> bytes:
+def wanted_events(agent: Hookable, *, snapshots: bool) -> list[HookEvent]:
+    """Return the events for which an agent runs our hook."""
+    return [on for on in agent.events if snapshots or not on.only_snapshot]
+
+
+def merge(
+    content: bytes,
+    agent: Hookable,
+    command: Callable[[HookEvent], str],
+    asked: dict[str, Any] | None = None,
+    *,
+    snapshots: bool = False,
+) -> bytes:
     """Return the settings with one entry of ours per event: in the place of an earlier one, else
-    after all others."""
+    after all others. `asked`: a request over HTTP beside it, where the person is asked.
+    `snapshots`: also for what is only around shell commands."""
     data = _parse(content, agent)
     hooks = data.setdefault("hooks", {})
     places = _clear(hooks)
-    for on in agent.events:
+    for on in wanted_events(agent, snapshots=snapshots):
         entries = hooks.setdefault(on.event, [])
-        entries.insert(places.get(on.event, len(entries)), _entry(agent, on, command(on)))
+        entry = _entry(agent, on, command(on))
+        if asked and on.approve:
+            entry["hooks"].append(asked)
+        entries.insert(places.get(on.event, len(entries)), entry)
     for event in [event for event in places if not hooks[event]]:
         del hooks[event]
     return content if data == _parse(content, agent) else written_settings(data, content)
@@ -63,7 +80,7 @@ def commands(content: bytes, agent: Hookable) -> dict[str, str]:
         for event, entries in hooks.items()
         for entry in (entries if isinstance(entries, list) else [])
         for handler in _handlers(entry)
-        if _is_ours(handler)
+        if _is_ours(handler) and _command(handler)
     }
 
 
@@ -128,6 +145,9 @@ def _handlers(entry: Any) -> list[Any]:
 
 
 def _is_ours(handler: Any) -> bool:
+    url = handler.get("url") if isinstance(handler, dict) else None
+    if isinstance(url, str) and url.startswith("http://127.0.0.1:") and ANSWERS in url:
+        return True
     return _command(handler).rstrip().endswith((MARK, former_name.COMMAND_MARK))
 
 

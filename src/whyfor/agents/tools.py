@@ -113,6 +113,14 @@ def ends_with_turn(started: Mapping[str, object], agent: str) -> bool:
     return any(started.get(name) == value for name, value in own.items())
 
 
+def decider_of(word: str, agent: str) -> str:
+    """Return who decided on a call, by the word of the agent's telemetry; unknown if it is none of
+    its words."""
+    known = AGENTS[agent].facts.decision_sources if agent in AGENTS else {}
+    lowered = {name.lower(): who for name, who in known.items()}
+    return lowered.get(word.lower(), "unknown")
+
+
 def was_denied(result: Mapping[str, object] | None, text: str) -> bool:
     """Whether a call was denied, by the person or by a rule, from the data and text of its
     result."""
@@ -120,6 +128,16 @@ def was_denied(result: Mapping[str, object] | None, text: str) -> bool:
     return bool(data.get("rejected")) or (
         bool(data.get("failed")) and text.startswith(_refusals(registered_agents()))
     )
+
+
+def refused_by(text: str, agent: str) -> str | None:
+    """Return who denied a call, by the beginning of its result: terminal, agent or nobody; None if
+    it does not say."""
+    for facts in _facts(agent):
+        for beginning, who in facts.refused_by.items():
+            if text.startswith(beginning):
+                return who
+    return None
 
 
 def _facts(agent: str) -> tuple[AgentFacts, ...]:

@@ -8,18 +8,23 @@ from pathlib import Path
 from whyfor.agents.facts import (
     HOOK_SECONDS,
     AgentFacts,
+    ApprovalFormat,
     ArgumentNames,
     Hookable,
     HookEvent,
+    NativeRules,
     ServerPlace,
+    approval_asked,
     folder_from,
     hook_events,
     kinds,
     plain_server,
     prompt_submitted,
     session_start,
+    snapshot_event,
     split_words,
 )
+from whyfor.agents.native_rules import add_to_list, quoted_words
 
 SUBAGENTS = ("Task", "Agent")
 QUESTION = "AskUserQuestion"
@@ -33,9 +38,14 @@ HOOKS = Hookable(
     events=(
         session_start("SessionStart"),
         prompt_submitted("UserPromptSubmit"),
-        HookEvent("PostToolUse", "Bash|AskUserQuestion|Task|Agent", annotate=True),
+        snapshot_event("PreToolUse", "before", "Bash"),
+        HookEvent(
+            "PostToolUse", "Bash|AskUserQuestion|Task|Agent", annotate=True, snapshot="after"
+        ),
+        snapshot_event("PostToolUseFailure", "after", "Bash"),
+        approval_asked("PermissionRequest"),
         *hook_events(
-            "PermissionRequest Notification Stop StopFailure SubagentStop PreCompact SessionEnd"
+            "PermissionDenied Notification Stop StopFailure SubagentStop PreCompact SessionEnd"
         ),
     ),
     limit={"timeout": HOOK_SECONDS},
@@ -90,10 +100,42 @@ FACTS = AgentFacts(
         "Permission to use ",
         "Claude requested permissions to ",
     ),
+    refused_by={
+        "The user doesn't want to": "terminal",
+        "Permission to use ": "agent",
+        "Claude requested permissions to ": "nobody",
+    },
     folder_variables=("CLAUDE_CONFIG_DIR",),
     session_variables=("CLAUDE_CODE_SESSION_ID",),
     presence_variables=("CLAUDECODE",),
     hooks=HOOKS,
+    approvals=ApprovalFormat(
+        event="PermissionRequest",
+        tool="tool_name",
+        shells=("Bash",),
+        given="tool_input",
+        required=("permission_suggestions",),  # absent if the person's rules say `ask`
+        waits=False,
+        over_http=True,
+        waits_unattended=True,
+    ),
+    decision_sources={
+        "config": "agent",
+        "hook": "agent",
+        "classifier": "agent",
+        "user_permanent": "terminal",
+        "user_temporary": "terminal",
+        "user_reject": "terminal",
+        "user_abort": "terminal",
+    },
+    native_rules=NativeRules(
+        folder=HOOKS.folder,
+        file="settings.json",
+        add=lambda content, run: add_to_list(
+            content, ("permissions", "allow"), f"Bash({quoted_words(run)}:*)"
+        ),
+    ),
+    native_rule='settings.json, permissions.allow: "Bash(WORDS:*)"',
     servers=SERVERS,
     hook_events={
         "SessionStart": "started",

@@ -81,6 +81,7 @@ def _registered(path: Path) -> RegisteredProcess | None:
         or get_int(told, "updatedAt")
         or get_int(told, "startedAt")
         or 0,
+        interactive=get_str(told, "kind") == "interactive",
     )
 
 

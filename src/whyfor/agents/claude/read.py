@@ -46,7 +46,8 @@ SILENT = frozenset(
     pr-link frame-link bridge-session speculation-accept ended-by-model queue-operation
     file-history-snapshot attribution-snapshot content-replacement fork-context-ref
     marble-origami-commit marble-origami-snapshot marble-origami-reset last-prompt agent-name
-    file-history-delta
+    file-history-delta atis-latch api-request api-request-blob api-request-shape cost-state
+    tools-used
     """.split()
 )
 _COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.S)
@@ -415,6 +416,9 @@ class TranscriptReader:
     def _attachment(self, record: Record, at: _Line) -> None:
         """Add a prompt that was typed while the agent worked; no other line has it."""
         attachment = get_dict(record, "attachment")
+        if attachment.get("type") == "hook_permission_decision":
+            self._hook_decision(attachment, at)
+            return
         if attachment.get("type") != "queued_command":
             return
         blocks = [each for each in _blocks(attachment.get("prompt")) if isinstance(each, dict)]
@@ -428,6 +432,14 @@ class TranscriptReader:
         at.when = at.when or parse_iso(attachment.get("timestamp"))
         whose = {name: attachment.get(name) for name in ("origin", "isMeta")}
         self._said({**record, **whose}, text, images, at)
+
+    def _hook_decision(self, attachment: Record, at: _Line) -> None:
+        """Add what a hook answered when the person was asked."""
+        call, said = get_str(attachment, "toolUseID"), get_str(attachment, "decision")
+        words = {"allow": "allowed", "deny": "denied"}
+        if call and said in words:
+            key = fold(call, "decided")
+            at.say("approval.resolved", key, "system", id=call, decision=words[said], by="hook")
 
     def _progress(self, record: Record, out: Sink) -> None:
         """Read a subagent's message that early 2.x versions copied into the parent's file; its own

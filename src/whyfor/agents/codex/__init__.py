@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whyfor.agents.base import (
+    AnswerRequest,
     FileAgent,
     OnError,
     RecordReader,
@@ -64,6 +65,11 @@ class Codex(FileAgent):
             elif is_bare_item(record):
                 found = found or re.match(_NAME, path.name) is not None
         return SourceShape("lines", _named(path)) if found else None
+
+    def answers(self, home: Path, env: Mapping[str, str]) -> AnswerRequest | None:
+        from whyfor.agents.codex.daemon import daemon_answers  # only a server asks
+
+        return daemon_answers(home, env)
 
     def begins(self, record: Record) -> bool:
         payload = record.get("payload")

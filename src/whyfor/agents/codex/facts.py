@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 from whyfor.agents.facts import (
     HOOK_SECONDS,
     AgentFacts,
+    ApprovalFormat,
     ArgumentNames,
     Hookable,
     HookEvent,
+    NativeRules,
     ServerPlace,
+    approval_asked,
     folder_from,
     hook_events,
     kinds,
     plain_server,
     prompt_submitted,
     session_start,
+    snapshot_event,
     split_words,
 )
+from whyfor.agents.native_rules import append_block
 
 PATCH_TOOL = "apply_patch"
 
@@ -57,8 +63,10 @@ HOOKS = Hookable(
     events=(
         session_start("SessionStart"),
         prompt_submitted("UserPromptSubmit"),
-        HookEvent("PostToolUse", "Bash", annotate=True),
-        *hook_events("PermissionRequest Stop SubagentStop PreCompact SessionEnd"),
+        snapshot_event("PreToolUse", "before", "Bash"),
+        HookEvent("PostToolUse", "Bash", annotate=True, snapshot="after"),
+        approval_asked("PermissionRequest"),
+        *hook_events("Stop SubagentStop PreCompact SessionEnd"),
     ),
     limit={"timeout": HOOK_SECONDS},
     skills="skills",
@@ -99,11 +107,24 @@ FACTS = AgentFacts(
         changes=("changes",),
     ),
     refusals=("exec command rejected", "patch rejected"),
+    refused_by={"exec command rejected": "terminal", "patch rejected": "terminal"},
     folder_variables=("CODEX_HOME",),
     session_variables=("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
     presence_variables=("CODEX_SANDBOX",),
     awaited_variable="CODEX_THREAD_ID",
     hooks=HOOKS,
+    approvals=ApprovalFormat(
+        event="PermissionRequest", tool="tool_name", shells=("Bash",), given="tool_input"
+    ),
+    decision_sources={"Config": "agent", "User": "terminal", "AutomatedReviewer": "agent"},
+    native_rules=NativeRules(
+        folder=HOOKS.folder,
+        file="rules/default.rules",
+        add=lambda content, run: append_block(
+            content, f'prefix_rule(pattern={json.dumps(run)}, decision="allow")'
+        ),
+    ),
+    native_rule='rules/default.rules: prefix_rule(pattern=LIST, decision="allow")',
     servers=SERVERS,
     hook_events={
         "SessionStart": "started",

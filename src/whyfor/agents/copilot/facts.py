@@ -5,10 +5,12 @@ from __future__ import annotations
 from whyfor.agents.facts import (
     HOOK_SECONDS,
     AgentFacts,
+    ApprovalFormat,
     ArgumentNames,
     Hookable,
     HookEvent,
     ServerPlace,
+    approval_asked,
     folder_from,
     hook_events,
     kinds,
@@ -32,10 +34,8 @@ HOOKS = Hookable(
         session_start("sessionStart"),
         prompt_submitted("userPromptSubmitted"),
         HookEvent("postToolUse", "bash"),
-        *hook_events(
-            "permissionRequest notification agentStop subagentStop errorOccurred preCompact "
-            "sessionEnd"
-        ),
+        approval_asked("permissionRequest"),
+        *hook_events("notification agentStop subagentStop errorOccurred preCompact sessionEnd"),
     ),
     limit={"timeoutSec": HOOK_SECONDS},
     grouped=False,
@@ -79,6 +79,15 @@ FACTS = AgentFacts(
     folder_variables=("COPILOT_HOME",),
     session_variables=("COPILOT_SESSION_ID",),
     hooks=HOOKS,
+    approvals=ApprovalFormat(
+        event="permissionRequest",
+        tool="toolName",
+        shells=("bash",),
+        given="toolInput",
+        mode="permissionMode",
+        wrapped=False,
+    ),
+    native_rule="copilot --allow-tool 'shell(WORDS:*)'",
     servers=SERVERS,
     hook_events={
         "sessionStart": "started",

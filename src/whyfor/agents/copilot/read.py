@@ -56,7 +56,18 @@ SILENT = frozenset(
 )
 _EXIT = r"<[^<>\n]*exit code (-?\d+)[^<>\n]*>\s*\Z"
 _NOTICE = r"(?s)\s*<system_notification>\s*(.*?)\s*(?:</system_notification>\s*)?\Z"
+_CALL_USAGE = "session.usage_record"
 _CALLS_MAX = 500  # tool calls that are remembered; older ones are never answered
+
+
+# Who denied a request, by the kind of its result.
+_ANSWERED_BY = {
+    "denied-interactively-by-user": "terminal",
+    "denied-no-approval-rule-and-could-not-request-from-user": "nobody",
+    "denied-by-rules": "agent",
+    "denied-by-content-exclusion-policy": "agent",
+    "denied-by-permission-request-hook": "hook",
+}
 
 
 class EventsReader:
@@ -86,7 +97,7 @@ class EventsReader:
         """Return whose event it is. Subagents write into the same log, under their own id or that
         of the call that started them."""
         agent = get_str(record, "agentId") or get_str(data, "parentToolCallId")
-        if not agent or kind.startswith(("subagent.", "session.")):
+        if not agent or (kind != _CALL_USAGE and kind.startswith(("subagent.", "session."))):
             return out.main
         bucket = out.subagent(f"agent-{agent}@{out.main.session_id}")
         if agent in self.names:
@@ -310,6 +321,8 @@ class EventsReader:
             "request": data.get("requestId"),
             "decision": decision,
         }
+        if outcome in _ANSWERED_BY:
+            known["by"] = _ANSWERED_BY[outcome]
         key = at.key(data.get("requestId"), "answered")
         at.add("approval.resolved", key, "user", data=known | {"result": outcome})
 
@@ -371,6 +384,9 @@ class EventsReader:
 
     # -- the end of a run ------------------------------------------------------------------------
 
+    def _session_usage_record(self, data: Record, at: CopilotPlace) -> None:
+        self.usage.call(get_dict(data, "usage"), at)
+
     def _session_shutdown(self, data: Record, at: CopilotPlace) -> None:
         changes = get_dict(data, "codeChanges")
         known = {
@@ -407,6 +423,7 @@ EVENTS: dict[str, Callable[[EventsReader, Record, CopilotPlace], None]] = {
     "session.snapshot_rewind": EventsReader._session_snapshot_rewind,
     "session.error": EventsReader._session_error,
     "session.task_complete": EventsReader._session_task_complete,
+    _CALL_USAGE: EventsReader._session_usage_record,
     "session.shutdown": EventsReader._session_shutdown,
     "user.message": EventsReader._user_message,
     "assistant.message": EventsReader._assistant_message,

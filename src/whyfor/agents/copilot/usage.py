@@ -1,5 +1,5 @@
-"""Count the tokens of Copilot CLI: output per response, everything else from the totals of a
-run."""
+"""Count the tokens of Copilot CLI: per call where it records them (seen from 1.0.102 on), else
+output per response and everything else from the totals of a run."""
 
 from __future__ import annotations
 
@@ -35,8 +35,18 @@ class RunUsage:
         seen = self.state.setdefault("seen", {})
         seen[model or ""] = seen.get(model or "", 0) + max(0, output - before)
 
+    def call(self, usage: Record, at: CopilotPlace) -> None:
+        """Add what one call of the model used."""
+        used = {name: get_int(usage, name) for name in _TOTALS}
+        model = get_str(usage, "model") or self.state.get("model")
+        key = fold("copilot", get_str(usage, "apiCallId") or at.ident)
+        at.bucket.usage.append(_row(key, at, model, used, _net(used)))
+        told = self.state.setdefault("told", {}).setdefault(model or "", {})
+        for name, count in used.items():
+            told[name] = told.get(name, 0) + (count or 0)
+
     def shutdown(self, metrics: Record, at: CopilotPlace) -> None:
-        """Add what the run used besides the output already counted, one row per model.
+        """Add what the run used besides what is already counted, one row per model.
 
         A resumed session starts counting again (seen up to 1.0.67) or continues. It continues if
         the figures include both those of the last shutdown and the output since; then the new row
@@ -44,28 +54,55 @@ class RunUsage:
         """
         used = {model: _usage(metric) for model, metric in metrics.items()}
         last = get_dict(self.state, "shutdown")
-        seen = get_dict(self.state, "seen")
-        goes_on = bool(last) and _covers(used, get_dict(last, "used"), sum(seen.values()))
+        seen, told = get_dict(self.state, "seen"), get_dict(self.state, "told")
+        said = max(sum(seen.values()), _output(told))
+        goes_on = bool(last) and _covers(used, get_dict(last, "used"), said)
         if goes_on:
-            seen = {m: seen.get(m, 0) + last["seen"].get(m, 0) for m in {*seen, *last["seen"]}}
+            seen = _added(seen, last["seen"])
+            before = get_dict(last, "told")
+            told = {m: _added(told.get(m, {}), before.get(m, {})) for m in {*told, *before}}
         run = last["run"] if goes_on else at.ident
-        self.state["shutdown"] = {"used": used, "seen": seen, "run": run}
-        self.state["seen"] = {}
+        self.state["shutdown"] = {"used": used, "seen": seen, "told": told, "run": run}
+        self.state["seen"], self.state["told"] = {}, {}
         for model, rest in _rests(used, seen).items():
-            total, key = used[model], fold("copilot", at.bucket.session_id, model, run)
-            at.bucket.usage.append(
-                Usage(
-                    key,
-                    at.when,
-                    model,
-                    input=_input(as_dict(metrics[model]), total),
-                    cache_read=total["cacheReadTokens"],
-                    cache_write=total["cacheWriteTokens"],
-                    output=rest,
-                    reasoning=total["reasoningTokens"],
-                    lump=True,
-                )
-            )
+            total, known = used[model], get_dict(told, model)
+            if known:
+                total = _without(total, known)
+                if not any(total.values()):
+                    continue
+                net = _net(total)
+            else:
+                total, net = {**total, "outputTokens": rest}, _input(as_dict(metrics[model]), total)
+            key = fold("copilot", at.bucket.session_id, model, run)
+            row = _row(key, at, model, total, net)
+            row.lump = True
+            at.bucket.usage.append(row)
+
+
+def _row(
+    key: int, at: CopilotPlace, model: str | None, used: Mapping[str, int | None], net: int | None
+) -> Usage:
+    return Usage(
+        key,
+        at.when,
+        model,
+        input=net,
+        cache_read=used["cacheReadTokens"],
+        cache_write=used["cacheWriteTokens"],
+        output=used["outputTokens"],
+        reasoning=used["reasoningTokens"],
+    )
+
+
+def _added(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in {*one, *other}}
+
+
+def _without(total: Mapping[str, int | None], known: Mapping[str, int]) -> dict[str, int | None]:
+    return {
+        name: None if count is None else max(0, count - known.get(name, 0))
+        for name, count in total.items()
+    }
 
 
 def _usage(metric: object) -> dict[str, int | None]:
@@ -77,10 +114,14 @@ def _input(metric: Record, total: Mapping[str, int | None]) -> int | None:
     """Return the input without the cached part, which the total includes."""
     details = get_dict(get_dict(metric, "tokenDetails"), "input")
     net = get_int(details, "tokenCount")
+    return _net(total) if net is None else net
+
+
+def _net(total: Mapping[str, int | None]) -> int | None:
     given = total["inputTokens"]
     cached = (total["cacheReadTokens"] or 0) + (total["cacheWriteTokens"] or 0)
-    if net is not None or given is None:
-        return net
+    if given is None:
+        return None
     return given if given < cached else given - cached
 
 

@@ -11,14 +11,17 @@ from whyfor.agents.facts import (
     ArgumentNames,
     Hookable,
     HookEvent,
+    NativeRules,
     ServerPlace,
     hook_events,
     kinds,
     plain_server,
     prompt_submitted,
     session_start,
+    snapshot_event,
     split_words,
 )
+from whyfor.agents.native_rules import append_block, quoted_text, quoted_words
 
 SHELL, EDIT, FETCH = "run_shell_command", "replace", "web_fetch"
 QUESTION = "ask_user"
@@ -39,7 +42,8 @@ HOOKS = Hookable(
         session_start("SessionStart"),
         prompt_submitted("BeforeAgent"),
         *hook_events("AfterAgent"),
-        HookEvent("AfterTool", SHELL, annotate=True),
+        snapshot_event("BeforeTool", "before", SHELL),
+        HookEvent("AfterTool", SHELL, annotate=True, snapshot="after"),
         *hook_events("Notification SessionEnd"),
     ),
     limit={"timeout": HOOK_SECONDS * 1000},
@@ -83,6 +87,22 @@ FACTS = AgentFacts(
     session_variables=("GEMINI_SESSION_ID",),
     presence_variables=("GEMINI_CLI",),
     hooks=HOOKS,
+    decision_sources={
+        "accept": "terminal",
+        "modify": "terminal",
+        "reject": "terminal",
+        "auto_accept": "agent",
+    },
+    native_rules=NativeRules(
+        folder=own_folder,
+        file="policies/whyfor.toml",
+        add=lambda content, run: append_block(
+            content,
+            f'[[rule]]\ntoolName = "{SHELL}"\ncommandPrefix = {quoted_text(quoted_words(run))}\n'
+            'decision = "allow"\npriority = 100',
+        ),
+    ),
+    native_rule='policies/whyfor.toml: commandPrefix = "WORDS", decision = "allow"',
     servers=SERVERS,
     hook_events={
         "SessionStart": "started",

@@ -8,12 +8,15 @@ from typing import Any
 
 from whyfor.agents.facts import (
     AgentFacts,
+    ApprovalFormat,
     ArgumentNames,
+    NativeRules,
     PluginFile,
     ServerPlace,
     kinds,
     split_words,
 )
+from whyfor.agents.native_rules import add_to_table, quoted_words
 
 SUBAGENT, QUESTION = "task", "question"
 
@@ -72,8 +75,34 @@ FACTS = AgentFacts(
         patch=("patchText",),
     ),
     folder_variables=("XDG_DATA_HOME", "OPENCODE_DB"),
+    native_rules=NativeRules(
+        folder=_config_folder,
+        file="opencode.json",
+        add=lambda content, run: add_to_table(
+            content, ("permission", "bash"), f"{quoted_words(run)}*", "allow"
+        ),
+    ),
+    native_rule='opencode.json, permission.bash: "WORDS*": "allow"',
+    approvals=ApprovalFormat(
+        event="PermissionRequest",
+        tool="tool_name",
+        shells=(),  # it asks only what the person's own settings want to be asked: no rule answers
+        given="tool_input",
+        wrapped=False,
+        waits=False,
+        over_http=True,
+    ),
+    # It says so also where nobody was asked: who refused, only the plugin tells.
+    refusals=("The user rejected permission to use",),
     servers=SERVERS,
     plugin=PLUGIN,
+    hook_events={
+        "SessionStart": "started",
+        "UserPromptSubmit": "prompt",
+        "PermissionRequest": "asked",
+        "PermissionReplied": "answered",
+        "Stop": "done",
+    },
     presence_variables=("OPENCODE",),
     structure=frozenset(
         split_words(

@@ -111,9 +111,13 @@ class PiReader(ChatReader):
             at.add("turn.completed", key, "user", data={"interrupted": True})
 
     def _count(self, message: Record, base: str, record: Record, at: RecordPlace) -> None:
-        """Its input excludes the cache, its output includes the thoughts."""
+        """Its input excludes the cache, its output includes the thoughts. All zeros say nothing:
+        answers of a restored session have them."""
+        usage = get_dict(message, "usage")
+        if usage.get("totalTokens") == 0:
+            return
         counts = token_counts(
-            get_dict(message, "usage"),
+            usage,
             input="input",
             cache_read="cacheRead",
             cache_write="cacheWrite",
@@ -121,7 +125,7 @@ class PiReader(ChatReader):
             reasoning="reasoning",
         )
         key = fold("pi", base, record.get("timestamp"))
-        cost = get_dollars(get_dict(get_dict(message, "usage"), "cost"), "total")
+        cost = get_dollars(get_dict(usage, "cost"), "total")
         count_tokens(at, key, message.get("model"), counts, reported=cost)
 
     def _result(self, message: Record, base: str, at: RecordPlace) -> None:

@@ -15,6 +15,10 @@ from whyfor.model.times import to_iso
 
 _VERSION = 3  # of the format
 _SEPARATOR = re.compile(r"[/\\:]")
+# What was spent is told by the session it was spent in; but it adds up what every answer says.
+_COUNTS = ("input", "output", "cacheRead", "cacheWrite")
+_FREE = dict.fromkeys((*_COUNTS, "total"), 0)
+_SPENT: Record = {**dict.fromkeys((*_COUNTS, "totalTokens"), 0), "cost": _FREE}
 
 
 class PiWriter(TreeWriter):
@@ -48,6 +52,8 @@ class PiWriter(TreeWriter):
         if not message:
             return record
         bare = {name: value for name, value in message.items() if name != "usage"}
+        if message.get("role") == "assistant":
+            bare["usage"] = _SPENT
         return {**record, "message": bare}
 
     def head(self, place: NewSession, origin: Record) -> list[Record]:
@@ -93,7 +99,7 @@ def _entry(said: SpokenLine) -> Record:
     }
     if said.role != "user":
         message |= {"api": "unknown", "provider": "unknown", "model": said.model or "unknown"}
-        message["stopReason"] = "stop"
+        message |= {"stopReason": "stop", "usage": _SPENT}
     entry: Record = {"type": "message", "id": uuid.uuid4().hex[:8], "timestamp": to_iso(said.at)}
     return {**entry, "message": message}
 

@@ -1,0 +1,126 @@
+"""The text that a new definition starts from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+_TEXT = """\
+# How Whyfor reads the sessions of {title}. Try it: whyfor agents check {name}
+# Every field: docs/contributing/add-an-agent.md
+
+name = "{name}"
+title = "{title}"
+mark = "{mark}"
+colour = "#8a8f98"
+folders = ["~/.{name}/sessions"]   # with ~ and $VARIABLE
+files = ["*.jsonl"]
+# resume = "{name} --resume {{id}}"
+
+# A file is a transcript if one of its first records looks like this.
+[session]
+when = {{ {kind} = "session" }}
+id = "id"      # where the session's id stands; leave it out if it is the file's name
+cwd = "cwd"
+
+# What stands in every record.
+[record]
+id = "id"
+time = "timestamp"
+
+# What its tools do, by their names.
+[tools]
+shell = ["bash"]
+read = ["read"]
+edit = ["edit"]
+write = ["write"]
+
+[arguments]
+path = ["path"]
+command = ["command"]
+old = ["old"]
+new = ["new"]
+whole = ["content"]
+
+# What records mean. Every rule whose condition is met applies; records that no rule is for are
+# kept, counted, and named by `whyfor doctor`.
+[[read]]
+when = {{ {kind} = "session" }}
+as = "session"
+cwd = "cwd"
+
+[[read]]
+when = {{ {kind} = "user" }}
+as = "prompt"
+text = "text"
+
+[[read]]
+when = {{ {kind} = "assistant" }}
+as = "say"
+text = "text"
+
+[[read]]
+when = {{ {kind} = "tool_call" }}
+as = "call"
+call = "call_id"
+tool = "name"
+input = "input"
+
+[[read]]
+when = {{ {kind} = "tool_result" }}
+as = "result"
+call = "call_id"
+text = "output"
+exit_code = "exit_code"
+"""
+_SEEN = "\n# What was seen in the sample, as kind (how often): the paths to its values.\n"
+_KINDS = ("type", "kind", "event", "role")
+_PATHS_MAX = 40
+_DEPTH_MAX = 4
+
+
+def definition_text(name: str, records: list[dict[str, object]]) -> str:
+    """Return a definition that can be read as it is; of a sample's records, their kinds and the
+    paths in them stand at its end."""
+    title = name.replace("-", " ").title()
+    kind = _kind_path(records)
+    text = _TEXT.format(name=name, title=title, mark=name[:2].capitalize(), kind=kind)
+    return text + "".join(_seen(records, kind)) if records else text
+
+
+def _kind_path(records: list[dict[str, object]]) -> str:
+    """Return the key whose value says what a record is: the one that most records have."""
+    found = Counter(
+        name for record in records for name in _KINDS if isinstance(record.get(name), str)
+    )
+    return found.most_common(1)[0][0] if found else "type"
+
+
+def _seen(records: list[dict[str, object]], kind: str) -> Iterator[str]:
+    yield _SEEN
+    groups: dict[str, list[dict[str, object]]] = {}
+    for record in records:
+        groups.setdefault(str(record.get(kind)), []).append(record)
+    for name, group in groups.items():
+        paths: dict[str, None] = {}
+        for record in group[:20]:
+            paths |= dict.fromkeys(_paths(record, "", _DEPTH_MAX))
+        yield f"# {_plain(name)} ({len(group)}): {', '.join(list(paths)[:_PATHS_MAX])}\n"
+
+
+def _paths(value: object, before: str, depth: int) -> Iterator[str]:
+    """Yield the paths to the plain values in a record; no value of it."""
+    items: list[tuple[str, object]] = []
+    if isinstance(value, dict) and depth:
+        items = [(str(key), inner) for key, inner in value.items()]
+    elif isinstance(value, list) and depth:
+        items = [("0", inner) for inner in value[:1]]
+    for key, inner in items:
+        yield from _paths(inner, f"{before}.{_plain(key)}".lstrip("."), depth - 1)
+    if not items and before:
+        yield before
+
+
+def _plain(text: str) -> str:
+    """Return a name that stands on one line of a comment."""
+    return "".join(char if char.isprintable() else "?" for char in text)[:60]

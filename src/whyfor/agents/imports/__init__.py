@@ -1,0 +1,1 @@
+"""Conversations that only `whyfor import` brings: exports of web chats, and other tools' files."""
