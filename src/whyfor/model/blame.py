@@ -29,6 +29,7 @@ class LineWho(msgspec.Struct, frozen=True):
     turn: int | None = None
     asked: SpokenWord | None = None
     writer: LineWriter | None = None
+    person: str = ""  # who shared it; empty: it is kept here
 
     @property
     def confidence(self) -> str | None:

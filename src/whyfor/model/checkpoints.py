@@ -11,6 +11,10 @@ from whyfor.model.ids import fold
 
 # strongest first; nearby is a hint, never a link
 EVIDENCE = ("person", "hook", "output", "content", "nearby")
+# why a commit has no story
+NO_SESSION = "no session kept here made this commit or wrote its lines"
+NOT_THEN = "no session kept here was active before this commit"
+BOT = "made by a bot"
 TAGS = ("FEATURE", "BUGFIX", "REFACTORING", "TEST", "DOCS", "CHORE")
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from whyfor.model.checkpoints import Checkpoint, Part
 from whyfor.model.memory import Injection
-from whyfor.model.sessions import Session, Tokens
+from whyfor.model.sessions import Person, Session, Tokens
 
 
 class DiffRow(msgspec.Struct, gc=False):
@@ -265,6 +265,7 @@ class View(msgspec.Struct):
     children: int
     unlinked: list[str] = []  # commits a person took it off
     told: list[Injection] = []  # of earlier sessions, by Whyfor
+    who: Person | None = None  # of a team
 
     @property
     def ends(self) -> bool:

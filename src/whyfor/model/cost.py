@@ -24,6 +24,21 @@ class Cost(msgspec.Struct, frozen=True):
         return self.usd is not None and self.unpriced > 0
 
 
+class DaySpend(msgspec.Struct, frozen=True):
+    """The cost of a day at list price, and the budget; None if there is none."""
+
+    cost: Cost
+    budget: float | None
+
+    @property
+    def share(self) -> float | None:
+        """Return how much of the budget is used, 1 for all of it; None without one, or if nothing
+        of the cost is known."""
+        if self.budget is None or self.cost.usd is None:
+            return None
+        return self.cost.usd / self.budget
+
+
 def cost_of(tokens: Tokens) -> Cost:
     """Return the price of these tokens."""
     return nano_cost(tokens.cost, tokens.unpriced)

@@ -6,6 +6,9 @@ WhyforError            message + hint, shown as two lines, exit 2
 ├── BadInput              a date, query or option that cannot be understood
 ├── Busy                  another process holds the lock
 ├── MissingExtra          an optional part is not installed
+├── NotSignedIn           nobody is signed in, and the team server has to know who asks
+├── Forbidden             the one who asks may know of it, and may not do this with it
+├── TooMany               a limit is reached; `retry_after` says in how many seconds to try again
 ├── NotRedacted           it cannot be made sure that no secret leaves: nothing does
 └── StoreError            the store cannot be used
     ├── CorruptStore      the database is damaged; the segments are not
@@ -48,8 +51,36 @@ class MissingExtra(WhyforError):
     kind = "missing_extra"
 
 
+class NotSignedIn(WhyforError):
+    kind = "unauthorized"
+
+
+class Forbidden(WhyforError):
+    kind = "forbidden"
+
+
+class TooMany(WhyforError):
+    kind = "too_many"
+
+    def __init__(self, message: str, hint: str, retry_after: int) -> None:
+        super().__init__(message, hint)
+        self.retry_after = retry_after
+
+
 class OutdatedUpload(WhyforError):
     kind = "outdated_upload"
+
+
+class Withdrawn(WhyforError):
+    kind = "withdrawn"
+
+
+class QuotaFull(WhyforError):
+    kind = "quota"
+
+
+class Unprocessable(WhyforError):
+    kind = "unprocessable"
 
 
 class NotRedacted(WhyforError):

@@ -98,6 +98,16 @@ class Usage(msgspec.Struct, gc=False):
     reported: float | None = None  # what the agent says it cost, in dollars
 
 
+class Response(msgspec.Struct, frozen=True, gc=False):
+    """One answer of a model: when, in which turn, how large its prompt was, what it cost."""
+
+    at: int  # ms, 0: unknown
+    turn: int
+    model: str | None
+    prompt: int | None  # tokens, with what came from the cache; None: unknown, or of several
+    nano: int | None  # billionths of a dollar; None: unknown, or counted in another session
+
+
 class Touch(msgspec.Struct, gc=False):
     """A file that the session read or wrote, with the event that did it."""
 

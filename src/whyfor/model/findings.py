@@ -27,13 +27,15 @@ class Bucket:
     """The events, titles, usage and files of one session, found in a run of records."""
 
     __slots__ = (
-        *("copied", "events", "facts", "leaf_titles", "parent"),
-        *("session_id", "shortened", "touches", "usage"),
+        *("confidence", "copied", "events", "facts", "leaf_titles", "parent"),
+        *("session_id", "shortened", "source", "touches", "usage"),
     )
 
     def __init__(self, session_id: str, parent: str | None = None) -> None:
         self.session_id = session_id
         self.parent = parent
+        # where its events are from, and how sure they are
+        self.source, self.confidence = "transcript", "high"
         self.events: list[Event] = []
         # how many of these, and all before them, were written in another session; None: none
         self.copied: int | None = None

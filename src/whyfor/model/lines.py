@@ -15,6 +15,7 @@ CONFIDENCE = {
     "shell": "medium",
     "block": "low",
     MODIFIED_LINE: "medium",
+    "note": "medium",  # another tool's note says so
 }
 
 

@@ -54,6 +54,8 @@ class ListFilter(msgspec.Struct, frozen=True):
     open_sessions: tuple[int, ...] = ()  # sessions that are open now, for the outcome `open`
     words: tuple[str, ...] = ()  # each stands in the title or in a prompt
     file: str | None = None  # wrote this file or below this folder; any end of a path
+    task: str | None = None  # worked on this task; `*`: on any
+    person: int | None = None  # whose sessions; on a team only
 
 
 class RowKey(msgspec.Struct, frozen=True, array_like=True):

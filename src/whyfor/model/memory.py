@@ -176,6 +176,7 @@ class StoredObservation(msgspec.Struct, frozen=True):
     branch: str | None
     superseded_by: str | None = None  # the key of the note that took its place
     standing: NoteStanding = NoteStanding()
+    person: str | None = None  # whose session it was made in, on a team server
 
     @property
     def shown_state(self) -> str:

@@ -144,15 +144,12 @@ def _list_price(used: Consumption, era: PriceEra) -> int:
     """Return what the known tokens cost, in NANO of a dollar; a lump at the lowest tier."""
     hour = min(used.cache_hour or 0, used.cache_write or 0)
     written = era.cache_write or era.input
-    parts = (
-        (used.input, era.input),
-        (used.cache_read, era.cache_read or era.input),
-        ((used.cache_write or 0) - hour, written),
-        (hour, era.cache_write_1h or written),
-        (used.output, era.output),
-    )
     size = 0 if used.lump else used.size
-    dollars = sum((count or 0) * _rate(rates, size) for count, rates in parts)
+    dollars = (used.input or 0) * _rate(era.input, size)
+    dollars += (used.cache_read or 0) * _rate(era.cache_read or era.input, size)
+    dollars += ((used.cache_write or 0) - hour) * _rate(written, size)
+    dollars += hour * _rate(era.cache_write_1h or written, size)
+    dollars += (used.output or 0) * _rate(era.output, size)
     return round(dollars * _PER_MILLION)
 
 
@@ -178,9 +175,10 @@ def cache_saving(used: Consumption, find: Callable[[str], ModelPrices | None]) -
 def _rate(rates: Rates, size: int) -> float:
     """The price of a request of this size: the whole request costs what its tier costs."""
     found = rates[0][1]
-    for start, price in rates[1:]:
-        if size > start:
-            found = price
+    if len(rates) > 1:
+        for start, price in rates[1:]:
+            if size > start:
+                found = price
     return found
 
 

@@ -68,6 +68,8 @@ class Filters(msgspec.Struct, frozen=True):
     agents: tuple[str, ...] = ()  # any of these; empty is all
     committed: bool = False  # only turns that a commit came of
     file: str | None = None  # sessions that wrote this file or below this folder; any end of a path
+    task: str | None = None  # sessions that worked on this task
+    person: int | None = None  # whose sessions; on a team only
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -139,6 +141,7 @@ class Hit(msgspec.Struct, frozen=True):
     folded: str  # the same for people: resumed twice, forked once
     score: float
     notes: list[FoundNote] = []  # that were made in it and have the words
+    person: str | None = None  # whose it is, on a team server
 
     @property
     def best(self) -> FoundPassage:
@@ -155,5 +158,7 @@ class SessionFilter(msgspec.Struct, frozen=True):
     branch: str | None = None
     fields: str | None = None
     file: str | None = None
+    task: str | None = None
+    who: str | None = None  # a person's number; on a team only
     # a project's, exactly; for clients, whose words must not become paths
     identity: str | None = None

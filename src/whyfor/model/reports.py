@@ -95,3 +95,5 @@ class Conversation(msgspec.Struct, frozen=True):
     abandoned: set[int]
     children: list[Session]
     told: list[Injection] = []  # of earlier sessions, by Whyfor
+    imported_from: str | None = None  # the import that brought it
+    person: str | None = None  # who shared it, if it is not kept here

@@ -67,6 +67,13 @@ class Session(msgspec.Struct, frozen=True):
         return self.own_from > 1 and not self.messages
 
 
+class Person(msgspec.Struct, frozen=True):
+    """Somebody of a team, as others see them."""
+
+    id: int
+    name: str
+
+
 class Project(msgspec.Struct, frozen=True):
     """A repository, independent of its path."""
 

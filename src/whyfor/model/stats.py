@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from whyfor.model.cost import Cost
+from whyfor.model.cost import Cost, DaySpend
 from whyfor.model.sessions import Tokens
 
 QUARTER = 900_000  # ms: a quarter of an hour divides every time zone's days
@@ -113,6 +113,7 @@ class CostReport(msgspec.Struct, frozen=True):
     by_project: list[CostSum]
     by_model: list[CostSum]
     by_day: list[CostSum]
+    today: DaySpend = DaySpend(Cost(), None)
 
 
 class SessionCounts(msgspec.Struct, frozen=True):
@@ -146,6 +147,23 @@ class ApprovalRecord(msgspec.Struct, frozen=True):
     data: dict[str, Any]
 
 
+class FailedCommand(msgspec.Struct, frozen=True):
+    """A command that failed."""
+
+    session: int
+    turn: int
+    command: str
+
+
+class TurnTime(msgspec.Struct, frozen=True):
+    """When a person asked, and when the last response to it was there; None if none is known."""
+
+    session: int
+    turn: int
+    asked_at: int
+    answered_at: int | None
+
+
 class FailedStep(msgspec.Struct, frozen=True):
     """Something that went wrong in a session."""
 
@@ -154,3 +172,6 @@ class FailedStep(msgspec.Struct, frozen=True):
     kind: str
     head: str
     ran: bool  # it has an exit code
+    seq: int = 0
+    at: int | None = None
+    text: str = ""  # more of how it begins, and how it ends

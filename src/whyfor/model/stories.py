@@ -63,6 +63,7 @@ class CommitStory(msgspec.Struct, frozen=True):
     beside: list[Checkpoint] = []  # of its group, found only now
     noted: Annotation | None = None  # what somebody wrote about a commit without a story
     unlinked: list[UnlinkedSession] = []
+    person: str | None = None  # who shared the story, if it is not kept here
 
     @property
     def annotation(self) -> Annotation | None:

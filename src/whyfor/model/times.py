@@ -46,10 +46,10 @@ def parse_when(text: str, now: datetime, *, end: bool = False) -> int:
     A date without a time means its start, or with `end` its end.
     """
     word = text.strip().lower()
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     if word in ("today", "yesterday"):
-        day = midnight - timedelta(days=word == "yesterday")
-        return _millis(day + timedelta(days=end) - timedelta(milliseconds=end))
+        day = now.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+        day += timedelta(days=end) - timedelta(days=word == "yesterday")
+        return _millis(_in_zone(day, now) - timedelta(milliseconds=end))
     try:
         if found := _RELATIVE.match(word):
             return _millis(now - timedelta(days=int(found[1]) * _UNIT[found[2]]))
@@ -61,11 +61,18 @@ def parse_when(text: str, now: datetime, *, end: bool = False) -> int:
             f"not a date: {text!r}",
             "Use 2026-05-31, 2026-05-31T14:00, today, yesterday, 12h, 3d, 2w, 6m or 1y.",
         ) from None
+    whole_day = end and len(text.strip()) <= 10
+    when += timedelta(days=whole_day)
     if when.tzinfo is None:
-        when = when.replace(tzinfo=now.tzinfo)
-    if end and len(text.strip()) <= 10:
-        when += timedelta(days=1) - timedelta(milliseconds=1)
-    return _millis(when)
+        when = _in_zone(when, now)
+    return _millis(when - timedelta(milliseconds=whole_day))
+
+
+def _in_zone(when: datetime, now: datetime) -> datetime:
+    """Return a time of day with its zone: this machine's if `now` is local, whose clocks were
+    perhaps changed between the two; else that of `now`."""
+    is_local = now.replace(tzinfo=None).astimezone().utcoffset() == now.utcoffset()
+    return when.astimezone() if is_local else when.replace(tzinfo=now.tzinfo)
 
 
 def _millis(when: datetime) -> int:

@@ -39,6 +39,7 @@ class LineReason(msgspec.Struct, frozen=True):
     history: list[EarlierLine] = []
     nearby: list[SessionHint] = []
     resume: str | None = None  # the command to go on from there
+    notes: list[str] = []  # what a reader should know of the answer
 
     @property
     def first(self) -> BlameRow:

@@ -3,24 +3,25 @@ later."""
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from whyfor.files import need_descriptors, sync
+from whyfor.files import sync
 from whyfor.model.errors import StoreError
 from whyfor.store.address import Merged, follow_merges, parse_address
 from whyfor.store.journal import Journal
 
 if TYPE_CHECKING:
     import zstandard
-    from obstore.store import LocalStore
 
 LEVEL = 1  # 3 saves a tenth of the space for half as much CPU again
 MAX_SEGMENT = 256 << 20  # capped before decompression: an object that claims more is not ours
 JOURNAL = "journal.jsonl"  # beside the segments: it knows what was merged into what
-_DESCRIPTORS = 10  # that obstore's runtime takes; it panics if it does not get them
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _AT_HAND = 8  # merged objects: their parts are asked for one by one
 _TRIES = 3  # a merge may move what is being looked for
 
@@ -51,14 +52,13 @@ class Blobs(Protocol):
 
 
 class FolderBlobs:
-    """Objects in a local directory, through obstore."""
+    """Objects in a local directory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._compressor: zstandard.ZstdCompressor | None = None
         self._unsynced: list[Path] = []
         self._safe: set[Path] = set()  # folders whose own names survive a power loss
-        self._store: LocalStore | None = None
         self._at_hand: OrderedDict[str, bytes] = OrderedDict()
         self._merged: tuple[tuple[int, int], Merged] | None = None
 
@@ -71,22 +71,31 @@ class FolderBlobs:
         if not self._whole(digest):
             if not path.parent.is_dir():
                 self._safe.discard(path.parent)  # somebody removed it
-            self._put(_name(digest), content)
+            self._put(path, content)
         # also if it was there: a run that died may have put it and never synced
         self._unsynced.append(path)
         return digest
 
-    def _put(self, name: str, content: bytes) -> None:
-        if self._store is None:
-            need_descriptors(_DESCRIPTORS)
-        import obstore
+    def _put(self, path: Path, content: bytes) -> None:
+        """Write an object beside its place, then give it its name: it is there as a whole or not
+        at all."""
         import zstandard
-        from obstore.store import LocalStore
 
-        if self._store is None or self._compressor is None:
-            self._store = LocalStore(self.folder, mkdir=True)
+        if self._compressor is None:
             self._compressor = zstandard.ZstdCompressor(level=LEVEL)  # no checksum: the name is one
-        obstore.put(self._store, name, self._compressor.compress(content))
+        packed = self._compressor.compress(content)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        staged = path.with_name(f"{path.name}#1")
+        try:
+            with os.fdopen(os.open(staged, _NEW, 0o600), "wb", buffering=0) as file:
+                left = memoryview(packed)
+                while left:
+                    left = left[file.write(left) :]
+            staged.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                staged.unlink()
+            raise
 
     def get(self, address: str) -> bytes:
         for _ in range(_TRIES):

@@ -28,6 +28,7 @@ from whyfor.model.errors import NewerStore
 from whyfor.model.gaps import Gap
 from whyfor.model.memory import NoteStatement
 from whyfor.model.sessions import Project
+from whyfor.model.tasks import TaskIssue, TaskStatement
 from whyfor.store.address import follow_merges
 
 
@@ -140,6 +141,19 @@ class MemoryEntry(msgspec.Struct, frozen=True, tag="memory", tag_field="entry"):
     statement: NoteStatement
 
 
+class TaskEntry(msgspec.Struct, frozen=True, tag="task", tag_field="entry"):
+    """What a person or a program said of a task."""
+
+    statement: TaskStatement
+
+
+class IssueEntry(msgspec.Struct, frozen=True, tag="issue", tag_field="entry"):
+    """What a tracker said of a task when it was read. It is stored because a tracker says only how
+    things are now."""
+
+    issue: TaskIssue
+
+
 class AliasEntry(msgspec.Struct, frozen=True, tag="alias", tag_field="entry"):
     """A person said that sessions recorded below a path belong to this project."""
 
@@ -184,6 +198,8 @@ Entry = (
     | OverrideEntry
     | NoteEntry
     | MemoryEntry
+    | TaskEntry
+    | IssueEntry
     | AliasEntry
     | PauseEntry
     | ForgottenEntry
@@ -285,6 +301,15 @@ class Journal:
             os.close(fd)
         self._end = JournalMark(number, checksum, found.st_size, found.st_mtime_ns)
         self._pending = []
+
+    def cut_back(self, mark: JournalMark) -> None:
+        """Take back what this object appended since the mark was made."""
+        if not self.path.exists():
+            return
+        with self.path.open("r+b") as file:
+            file.truncate(mark.size)
+            os.fsync(file.fileno())
+        self._end = None
 
     def rewrite(self, entries: Iterable[Entry], after: int | None = None) -> None:
         """Replace the whole journal atomically.

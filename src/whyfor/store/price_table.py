@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import fnmatch
-import tomllib
 import zlib
 from functools import lru_cache
 from pathlib import Path
@@ -66,6 +65,8 @@ def list_prices() -> PriceTable:
 
 @lru_cache(maxsize=4)
 def _with_own(text: str) -> PriceTable:
+    import tomllib  # here: few people have prices of their own
+
     try:
         given = msgspec.convert(tomllib.loads(text), _OwnPrices)
         models = tuple(_own_model(one) for one in given.model)

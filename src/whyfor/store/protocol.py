@@ -1,8 +1,8 @@
 """Everything the product asks of a database, as facets of one Store.
 
 `SharedStore` has the facets that a team server has too: records, sessions, listing, conversation,
-search, checkpoints, projects, memory, removal, feed and stats. `Store` adds those of one machine:
-capture, links, signals and forget, and the journal.
+search, checkpoints, projects, memory, vectors, tasks, removal, feed and stats. `Store` adds those
+of one machine: capture, links, signals and forget, and the journal.
 
 Only the holder of the ingest lock writes, in transactions; everybody else reads. A method raises
 StoreError if the database cannot be used, CorruptStore if it is damaged, Busy if another process
@@ -17,6 +17,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
+from whyfor.model.approvals import (
+    ApprovalDecision,
+    ApprovalQuery,
+    ChangedSession,
+    ListedApproval,
+)
 from whyfor.model.checkpoints import (
     ChangeRecord,
     Checkpoint,
@@ -33,6 +39,7 @@ from whyfor.model.events import (
     EventPlace,
     EventRef,
     LongText,
+    Response,
     SpokenWord,
     StoredEvent,
 )
@@ -86,19 +93,38 @@ from whyfor.model.sessions import (
     SessionPlace,
     Tokens,
 )
+from whyfor.model.shell_edits import ShellEdits
 from whyfor.model.signals import CommitSignal, Process, Signal
 from whyfor.model.sources import HiddenState, Source, SourceHealth, StoredSegment, UnparsedRecord
 from whyfor.model.stats import (
     ApprovalRecord,
     ApprovalWait,
     CostRow,
+    FailedCommand,
     FailedStep,
     SessionCounts,
     StatsRow,
     StoreTotals,
+    TurnTime,
+)
+from whyfor.model.sync import (
+    OutboxItem,
+    SentSource,
+    SessionUpload,
+    SharedChange,
+    SharedStory,
+    SyncTry,
+)
+from whyfor.model.tasks import StoredRun, TaskIssue, TaskRun, TaskStatement
+from whyfor.model.telemetry import (
+    PricedResponse,
+    SideRequest,
+    StoredResponse,
+    ToldRequest,
 )
 from whyfor.model.titles import ProposedTitle
 from whyfor.model.vectors import SessionVectors, VectorBits, VectorCounts
+from whyfor.model.work_feed import FailedEvent
 from whyfor.store.journal import (
     AliasEntry,
     Entry,
@@ -189,6 +215,9 @@ class StoreWriter(Protocol):
         """Assign everything recorded at or below a path to a project; return the project's
         number."""
 
+    def place_session(self, agent: str, session_id: str, project: Project) -> None:
+        """Assign a session that was just read to a project, if nothing says where it ran."""
+
     def adopted(self, cwd: str) -> Project | None:
         """Return the project a person assigned a folder to; None if nobody did."""
 
@@ -245,6 +274,10 @@ class RecordStore(Protocol):
     def segment_at(self, source: int, generation: int, at: int) -> StoredSegment | None:
         """The segment of a source that has the byte at this place; None if none has."""
 
+    def sources_within(self, filters: Filters) -> list[Source]:
+        """The sources of the sessions that filters allow, those that ended last first; without
+        their states."""
+
     def has_segments(self) -> bool:
         """Return whether any segment is stored."""
 
@@ -255,10 +288,6 @@ class RecordStore(Protocol):
 class CaptureStore(RecordStore, Protocol):
     """What only the machine has that the agents run on: its files and how they were read, pauses,
     the journal."""
-
-    def sources_within(self, filters: Filters) -> list[Source]:
-        """The sources of the sessions that filters allow, those that ended last first; without
-        their states."""
 
     def health(self, agent: str) -> list[SourceHealth]:
         """Return every source of an agent with its counts and errors."""
@@ -343,8 +372,8 @@ class SessionStore(Protocol):
     def count_since(self, project: int, since: int) -> int:
         """Return how many main sessions of a project were active since a time; 0 counts all."""
 
-    def first_started(self, project: int) -> int | None:
-        """Return when the first session of a project began."""
+    def first_started(self, project: int | None) -> int | None:
+        """Return when the first session of a project began; None stands for all projects."""
 
     def files_after(self, session: int, after: int) -> set[str]:
         """Return the files that a session wrote after an event."""
@@ -425,9 +454,11 @@ class ListingStore(Protocol):
 class ConversationStore(Protocol):
     """The events of one session: all, a part, or counts."""
 
-    def events(self, session: int, first: int = 0, last: int = ...) -> Iterator[StoredEvent]:
+    def events(
+        self, session: int, first: int = 0, last: int = ..., *, sizes: bool = True
+    ) -> Iterator[StoredEvent]:
         """Yield the events from `first` to `last`, both included, in order. Long results of tools
-        are shortened: see `long_texts`."""
+        are shortened: see `long_texts`; without `sizes` they do not say how long they are."""
 
     def events_at(self, session: int, seqs: Iterable[int], text_max: int) -> list[StoredEvent]:
         """Return the events at these places in order; longer texts are cut at `text_max`
@@ -474,6 +505,13 @@ class ConversationStore(Protocol):
 
     def tokens_by_turn(self, session: int) -> dict[int, Tokens]:
         """Return tokens by turn, without subagents."""
+
+    def responses(self, session: int, since: int = 0) -> list[Response]:
+        """Return the answers of models in a session since a time (ms), oldest first."""
+
+    def failures(self, session: int, since: int = 0) -> list[FailedEvent]:
+        """Return failed calls and errors of a session since a time (ms), in order; what a person
+        denied is none."""
 
     def tasks(self, sessions: Iterable[int], length: int) -> dict[int, tuple[str, int | None]]:
         """Return the first `length` characters of each subagent's task, and when it was given."""
@@ -742,6 +780,59 @@ class LinkStore(Protocol):
         """Save how far linking has examined each session: number, last event."""
 
 
+class OutboxStore(Protocol):
+    """What waits to be sent to a team, and what was sent. Writes in the caller's transaction.
+    Stories are put there as they are saved."""
+
+    def shares(self) -> dict[int, str]:
+        """Return the projects that are shared, and how: push, all or ask."""
+
+    def items(
+        self, project: int | None = None, states: Iterable[str] = (), limit: int = ...
+    ) -> list[OutboxItem]:
+        """Return what is in the outbox, in these states or in any, oldest first."""
+
+    def find(self, project: int, kind: str, name: str) -> OutboxItem | None:
+        """Return one item; None if it is not there."""
+
+    def counts(self) -> dict[tuple[int, str], int]:
+        """Return how many items there are, by project and state."""
+
+    def sent(self, project: int) -> dict[tuple[str, str], SentSource]:
+        """Return what the server has of a project's sources, by agent and path."""
+
+    def tries(self, limit: int) -> list[SyncTry]:
+        """Return the last tries, newest first."""
+
+    def share_projects(self, shares: Mapping[int, str], now: int) -> None:
+        """Set which projects are shared. All stories of a new one are put into the outbox; of one
+        that is shared no longer, nothing stays there."""
+
+    def put(self, project: int, kind: str, name: str, state: str, now: int) -> None:
+        """Put something into the outbox, or change its state, to be tried at once."""
+
+    def save(self, item: OutboxItem) -> None:
+        """Save what came of a try to send an item."""
+
+    def remove(self, item: int) -> None:
+        """Delete an item by its number."""
+
+    def set_states(self, items: Iterable[int], state: str) -> None:
+        """Set the state of items, to be tried at once."""
+
+    def try_now(self, project: int | None = None) -> None:
+        """Let everything be tried at once, whenever it was to be tried again."""
+
+    def save_sent(self, project: int, source: SentSource) -> None:
+        """Save what the server has of a source."""
+
+    def forget_sent(self, project: int, agent: str, paths: Iterable[str]) -> None:
+        """Forget what the server had of sources."""
+
+    def add_try(self, tried: SyncTry) -> None:
+        """Save what came of a try; the oldest are deleted."""
+
+
 class LineStore(Protocol):
     """Who wrote the lines of commits: computed once, deleted when what it rests on changes."""
 
@@ -758,15 +849,52 @@ class LineStore(Protocol):
         """Save what was computed, replacing what was known of these commits, in the caller's
         transaction."""
 
+    def drop(self, shas: Iterable[str]) -> None:
+        """Delete what is known of commits, in the caller's transaction."""
+
     def clear(self) -> None:
         """Delete all of it, in the caller's transaction."""
+
+
+class ApprovalStore(Protocol):
+    """What agents asked to be allowed, and who answered, made of events and signals."""
+
+    def changed(self, after: int) -> list[ChangedSession]:
+        """Return the sessions with new events since their approvals were saved, or with signals of
+        a higher number than `after` that are about requests."""
+
+    def has_requests(self, session: ChangedSession) -> bool:
+        """Return whether a session asked for anything, or was denied something."""
+
+    def save(self, session: ChangedSession, found: list[ApprovalDecision]) -> None:
+        """Replace the approvals of a session, in the caller's transaction."""
+
+    def listed(self, query: ApprovalQuery) -> list[ListedApproval]:
+        """Return what a query asks for, newest first."""
+
+    def count(self, query: ApprovalQuery) -> int:
+        """Return how many there are, whatever the query's limit and place."""
+
+
+class TelemetryStore(Protocol):
+    """What agents' telemetry tells of requests to models, beside what transcripts tell."""
+
+    def requests(self, after: int) -> list[ToldRequest]:
+        """Return the requests that were told by signals of a higher number, in their order."""
+
+    def responses(self, agent: str, session_id: str) -> list[StoredResponse]:
+        """Return the responses of a session and its subagents, as their transcripts tell."""
+
+    def save(self, matched: list[PricedResponse], side: list[SideRequest]) -> None:
+        """Set what responses cost, and add requests that are in no transcript, in the caller's
+        transaction."""
 
 
 class SignalStore(Protocol):
     """Signals: what hooks reported."""
 
     def of_session(self, agent: str, session_id: str) -> list[Signal]:
-        """Return the signals of a session, in order."""
+        """Return the signals of a session, in order, without what its commands changed."""
 
     def hooked(self, sha: str) -> list[tuple[str, str]]:
         """Return the sessions in whose process a hook saw the commit being made."""
@@ -781,8 +909,22 @@ class SignalStore(Protocol):
     def after(self, number: int) -> list[Signal]:
         """Return the signals with a higher number, in order."""
 
+    def shell_sessions(self, after: int = 0) -> set[SessionName]:
+        """Return the sessions of which it was seen what their commands changed, in signals with a
+        higher number."""
+
+    def shell_edits(self, agent: str, session_id: str) -> list[ShellEdits]:
+        """Return what the commands of a session changed, in order."""
+
+    def skipped_shells(self, since: int) -> list[tuple[int, ShellEdits]]:
+        """Return the commands since a time whose changes were not looked at, newest first, each
+        with its time."""
+
     def last_of(self, agent: str, session_id: str, limit: int) -> list[Signal]:
         """Return the last signals of a session, newest first."""
+
+    def attention(self, since: int) -> list[Signal]:
+        """Return what the monitor told and people muted since a time (ms), oldest first."""
 
     def made_in_session(self, shas: Iterable[str]) -> set[str]:
         """Return those of these commits that a hook saw being made inside a session."""
@@ -942,6 +1084,63 @@ class MemoryStore(Protocol):
         """Return the files that sessions of projects read or wrote most recently."""
 
 
+class TaskStore(Protocol):
+    """Tasks: what trackers and people say of them, and which part of which session was spent on
+    them. Runs are derived from events, statements and issues, and know nothing else."""
+
+    def waiting(self, version: int) -> list[WaitingSession]:
+        """Return the sessions whose runs are to be made: they have changed, something was said of
+        them, or other rules than those of `version` made them."""
+
+    def events(self, session: WaitingSession) -> list[StoredEvent]:
+        """Return the events of a session that may tell of a task: prompts, answers to requests,
+        and calls that name a tracker or make a commit. Long texts are cut."""
+
+    def save(self, session: WaitingSession, runs: Iterable[TaskRun], version: int) -> None:
+        """Replace the runs of a session, in the caller's transaction."""
+
+    def runs(
+        self,
+        *,
+        keys: Iterable[str] | None = None,
+        projects: Iterable[int] | None = None,
+        since: int | None = None,
+    ) -> list[StoredRun]:
+        """Return the runs of tasks, oldest session first; `since`: only of sessions that were
+        active after a time."""
+
+    def keys_like(self, key: str, limit: int) -> list[str]:
+        """Return the keys of tasks that begin so, whatever the case of their letters."""
+
+    def ended(self, sessions: Iterable[int], words: Iterable[str]) -> dict[int, int]:
+        """Return which of these sessions a hook said the end of, with one of these words and
+        after their last event, and when."""
+
+    def save_issue(self, issue: TaskIssue) -> None:
+        """Save what a tracker says of a task, in the caller's transaction; the session that
+        closed it waits for new runs."""
+
+    def issues(self, project: str | None = None) -> list[TaskIssue]:
+        """Return what trackers say of the tasks of a project (by identity), or of all."""
+
+    def closed_by(self, session_id: str) -> list[TaskIssue]:
+        """Return the issues that a tracker says this session closed."""
+
+    def keep_issues(self, kept: Iterable[TaskIssue]) -> None:
+        """Delete all issues but these, in the caller's transaction."""
+
+    def state(self, statement: TaskStatement) -> None:
+        """Save what was said, in the caller's transaction; its session waits for new runs."""
+
+    def said(
+        self, *, keys: Iterable[str] | None = None, session: tuple[str, str] | None = None
+    ) -> list[TaskStatement]:
+        """Return what was said of these tasks, or about this session (agent and id), in order."""
+
+    def keep_said(self, kept: Iterable[TaskStatement]) -> None:
+        """Delete all statements but these, in the caller's transaction."""
+
+
 class VectorStore(Protocol):
     """Vectors of sessions, by which they are found by meaning. Derived, like memory, but only if
     somebody asks for it."""
@@ -1021,6 +1220,20 @@ class StatsStore(Protocol):
 
     def wrong(self, filters: Filters) -> list[FailedStep]:
         """What went wrong in main sessions."""
+
+    def turns_until_done(self, filters: Filters) -> list[int]:
+        """Return, for each request that ended in commits, the turns that went into them."""
+
+    def failed_commands(self, filters: Filters) -> list[FailedCommand]:
+        """Return the commands that failed in sessions that fit, in their order."""
+
+    def turn_times(self, filters: Filters) -> list[TurnTime]:
+        """Return when people asked, and when the last response to it was there, session by
+        session."""
+
+    def turn_costs(self, project: str, since: int) -> list[int]:
+        """Return what each turn of a project's sessions cost since a time (ms), in billionths of a
+        dollar; turns without a known price are left out."""
 
     def commits(self, filters: Filters, beyond: str) -> tuple[int, int]:
         """Commits with a story, and all that could have one: no merges, none without it for the
@@ -1206,7 +1419,13 @@ class SharedStore(Protocol):
     def vectors(self) -> VectorStore: ...
 
     @property
+    def tasks(self) -> TaskStore: ...
+
+    @property
     def removal(self) -> RemovalStore: ...
+
+    @property
+    def signals(self) -> SignalStore: ...
 
     @property
     def feed(self) -> FeedStore: ...
@@ -1237,6 +1456,64 @@ class SharedStore(Protocol):
         """Write all of what happens inside, or nothing."""
 
 
+class UploadStore(Protocol):
+    """What people shared, each person's by itself. Writes in the caller's transaction."""
+
+    def stories(
+        self, shas: Iterable[str], patches: Iterable[str] = (), limit: int = ...
+    ) -> list[SharedStory]:
+        """Return who shared what of these commits, or of commits with the same change; those with
+        the same id first."""
+
+    def people(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Return the names of people of the caller's projects."""
+
+    def authors(self) -> list[int]:
+        """Return the people who shared sessions with the project."""
+
+    def owners_of(self, sessions: Iterable[int]) -> dict[int, int]:
+        """Return whose these sessions are, by their numbers."""
+
+    def owners(self, agent: str, session_id: str) -> list[int]:
+        """Return the people who shared a session of this name."""
+
+    def named(self, agent: str | None, beginning: str) -> list[tuple[str, str]]:
+        """Return up to two sessions, as agent and id, whose ids begin so."""
+
+    def sources(self, person: int, agent: str, session_id: str) -> list[SessionUpload]:
+        """Return what one person shared of a session and its subagents, as it is stored now."""
+
+    def event_keys(
+        self, person: int, agent: str, session_id: str, seqs: Iterable[int]
+    ) -> dict[int, int]:
+        """Return the keys of events of one person's session, by seq."""
+
+    def has_digest(self, digest: str) -> bool:
+        """Return whether an object is part of something that the caller may read."""
+
+    def buried(self, kind: str, names: Iterable[str]) -> set[str]:
+        """Return which of these anybody of the project has taken back for good."""
+
+    def bury(self, kind: str, names: Iterable[str], at: int) -> None:
+        """Take something back for good."""
+
+    def log(self, kind: str, names: Iterable[str], at: int) -> None:
+        """Tell those who keep copies that something changed."""
+
+    def changes(self, after: int, limit: int) -> list[SharedChange]:
+        """Return up to `limit` changes after a number, in order."""
+
+    def last_change(self) -> int:
+        """Return the number of the latest change; 0 if there is none."""
+
+
+class TeamStore(SharedStore, Protocol):
+    """The database of a team server."""
+
+    @property
+    def uploads(self) -> UploadStore: ...
+
+
 class Store(SharedStore, Protocol):
     """The database of one machine."""
 
@@ -1250,7 +1527,12 @@ class Store(SharedStore, Protocol):
     def lines(self) -> LineStore: ...
 
     @property
-    def signals(self) -> SignalStore: ...
+    def approvals(self) -> ApprovalStore: ...
+    @property
+    def telemetry(self) -> TelemetryStore: ...
+
+    @property
+    def outbox(self) -> OutboxStore: ...
 
     @property
     def forget(self) -> ForgetStore: ...

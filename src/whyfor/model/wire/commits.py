@@ -86,7 +86,7 @@ class WireCheckpoint(msgspec.Struct, frozen=True):
     sessions: list[WirePart]
 
 
-class WireCommit(msgspec.Struct, frozen=True):
+class WireCommit(msgspec.Struct, frozen=True, rename={"person": "from"}):
     commit: str
     subject: str
     author: str
@@ -96,6 +96,7 @@ class WireCommit(msgspec.Struct, frozen=True):
     nearby: list[WireHint]
     note: WireCommitNote | None
     unlinked: list[WireUnlinkedSession]
+    person: str | None  # who shared the story; null: it is kept here, or there is none
 
 
 class WireSaid(msgspec.Struct, frozen=True):
@@ -175,6 +176,7 @@ def _commit(found: CommitStory) -> dict[str, Any]:
             WireUnlinkedSession(one.agent, one.session_id, to_iso(one.at) or "")
             for one in found.unlinked
         ],
+        "person": found.person,
     }
 
 

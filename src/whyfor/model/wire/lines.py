@@ -10,7 +10,7 @@ from whyfor.model.times import to_iso
 from whyfor.model.why import EarlierLine, GoneText, LineReason
 
 
-class WireWho(msgspec.Struct, frozen=True):
+class WireWho(msgspec.Struct, frozen=True, rename={"person": "from"}):
     """Who wrote a line."""
 
     kind: str  # agent | modified | person | unknown
@@ -21,6 +21,7 @@ class WireWho(msgspec.Struct, frozen=True):
     call: str | None
     evidence: str | None
     confidence: str | None
+    person: str | None  # who shared it; null: it is kept here, or nobody is known
 
 
 class WireBlameLine(msgspec.Struct, frozen=True):
@@ -54,6 +55,7 @@ def wire_who(who: LineWho) -> WireWho:
         call=who.writer.call if who.writer else None,
         evidence=who.evidence or None,
         confidence=who.confidence,
+        person=who.person or None,
     )
 
 

@@ -36,7 +36,7 @@ class WireStanding(msgspec.Struct, frozen=True):
     gone: str
 
 
-class WireNote(msgspec.Struct, frozen=True):
+class WireNote(msgspec.Struct, frozen=True, rename={"person": "from"}):
     id: str
     type: str
     state: str
@@ -61,6 +61,7 @@ class WireNote(msgspec.Struct, frozen=True):
     replaces: str | None
     superseded_by: str | None
     standing: WireStanding
+    person: str | None  # who shared it; null: it is kept here
 
 
 class WireFormerNote(msgspec.Struct, frozen=True):
@@ -182,6 +183,7 @@ def wire_memory_note(stored: StoredObservation) -> WireNote:
         replaces=note.replaces,
         superseded_by=stored.superseded_by,
         standing=msgspec.convert(stored.standing, WireStanding, from_attributes=True),
+        person=stored.person,
     )
 
 

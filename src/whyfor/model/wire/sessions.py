@@ -17,6 +17,8 @@ from whyfor.model.sessions import Session, Tokens
 from whyfor.model.turns import ApprovalRequest, Turn
 from whyfor.model.wire.base import copy_fields
 
+_FROM = {"person": "from"}
+
 
 class WireTokens(msgspec.Struct, frozen=True):
     input: int | None
@@ -127,7 +129,7 @@ class WireInjection(msgspec.Struct, frozen=True):
     fetched: tuple[str, ...]
 
 
-class WireTranscript(msgspec.Struct, frozen=True):
+class WireTranscript(msgspec.Struct, frozen=True, rename=_FROM):
     """A whole session."""
 
     session: WireSession
@@ -135,9 +137,11 @@ class WireTranscript(msgspec.Struct, frozen=True):
     abandoned_turns: list[int]
     events: list[WireEvent]
     told: list[WireInjection]
+    imported_from: str | None
+    person: str | None  # who shared it; null: it is kept here
 
 
-class WireTurns(msgspec.Struct, frozen=True):
+class WireTurns(msgspec.Struct, frozen=True, rename=_FROM):
     """A whole session, turn by turn."""
 
     session: WireSession
@@ -145,6 +149,7 @@ class WireTurns(msgspec.Struct, frozen=True):
     abandoned_turns: list[int]
     turns: list[WireTurn]
     told: list[WireInjection]
+    person: str | None
 
 
 class WirePassage(msgspec.Struct, frozen=True):
@@ -164,7 +169,7 @@ class WireFoundNote(msgspec.Struct, frozen=True):
     title: str
 
 
-class WireHit(msgspec.Struct, frozen=True, tag_field="type", tag="session"):
+class WireHit(msgspec.Struct, frozen=True, tag_field="type", tag="session", rename=_FROM):
     agent: str
     session_id: str
     seq: int
@@ -179,13 +184,14 @@ class WireHit(msgspec.Struct, frozen=True, tag_field="type", tag="session"):
     copies: list[str]  # the session's copies, or what it is a copy of, as agent:id
     passages: list[WirePassage]
     notes: list[WireFoundNote]  # made in the session, with the words
+    person: str | None  # who shared it; null: it is kept here
 
 
 class WireMarkedHit(WireHit, frozen=True, tag_field="type", tag="session"):
     marks: list[tuple[int, int]]  # where in the snippet the words stand
 
 
-class WireNoteHit(msgspec.Struct, frozen=True, tag_field="type", tag="note"):
+class WireNoteHit(msgspec.Struct, frozen=True, tag_field="type", tag="note", rename=_FROM):
     """A note with the words, of a session that is not among the results."""
 
     id: str
@@ -200,9 +206,10 @@ class WireNoteHit(msgspec.Struct, frozen=True, tag_field="type", tag="note"):
     at: str | None
     snippet: str
     marks: list[tuple[int, int]]
+    person: str | None
 
 
-class WireCommitHit(msgspec.Struct, frozen=True, tag_field="type", tag="commit"):
+class WireCommitHit(msgspec.Struct, frozen=True, tag_field="type", tag="commit", rename=_FROM):
     """A commit with the words in its subject or in what is known of it."""
 
     sha: str
@@ -214,6 +221,7 @@ class WireCommitHit(msgspec.Struct, frozen=True, tag_field="type", tag="commit")
     agents: list[str]
     snippet: str
     marks: list[tuple[int, int]]
+    person: str | None
 
 
 def wire_session(found: Session) -> WireSession:
@@ -262,6 +270,8 @@ def wire_transcript(found: Conversation) -> WireTranscript:
         sorted(found.abandoned),
         [wire_event(each) for each in found.events],
         [wire_injection(each) for each in found.told],
+        found.imported_from,
+        found.person,
     )
 
 
@@ -272,6 +282,7 @@ def wire_turns(found: Conversation) -> WireTurns:
         sorted(found.abandoned),
         [wire_turn(each) for each in found.turns],
         [wire_injection(each) for each in found.told],
+        found.person,
     )
 
 
@@ -299,6 +310,7 @@ def _hit_fields(found: Hit) -> dict[str, Any]:
         "copies": found.copies,
         "passages": [_passage(each) for each in found.passages],
         "notes": [copy_fields(WireFoundNote, each, id=each.key) for each in found.notes],
+        "person": found.person,
     }
 
 

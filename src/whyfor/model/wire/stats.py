@@ -77,6 +77,8 @@ class WireCostReport(msgspec.Struct, frozen=True):
     by_project: list[WireCostSum]
     by_model: list[WireCostSum]
     by_day: list[WireCostSum]
+    today: WireCost
+    day_budget: float | None
 
 
 def wire_cost_report(found: CostReport) -> WireCostReport:
@@ -94,6 +96,8 @@ def wire_cost_report(found: CostReport) -> WireCostReport:
         by_project=[_cost_sum(one) for one in found.by_project],
         by_model=[_cost_sum(one) for one in found.by_model],
         by_day=[_cost_sum(one) for one in found.by_day],
+        today=wire_cost(found.today.cost),
+        day_budget=found.today.budget,
     )
 
 

@@ -27,16 +27,25 @@ _VALUES = re.compile(r"VALUES\s*\(([?,\s]+)\)")
 _IDLE = pq.TransactionStatus.IDLE
 _CONTEXT = """
     SELECT set_config('whyfor.person', %s, true), set_config('whyfor.project', %s, true),
-           set_config('whyfor.writing', %s, true)
+           set_config('whyfor.writing', %s, true), set_config('whyfor.only', %s, true)
 """
 
 
 class StoreScope(msgspec.Struct, frozen=True):
     """Who asks, and of what. Membership is looked up by the database with every transaction."""
 
-    person: int
+    person: int | None  # None is nobody, who may only ask whose a token is
     project: int | None = None  # one project; None is all that the person may read
     writing: bool = False  # only the person's own rows, which may then be written
+    only: tuple[int, ...] | None = None  # the projects that a token is good for; None is all
+    expiring: bool = False  # writes a person's rows, to delete what a project keeps no longer
+
+    @property
+    def mode(self) -> str:
+        """Return what the database is told about writing."""
+        if self.expiring:
+            return "expire"
+        return "on" if self.writing else ""
 
 
 class _Number(Loader):
@@ -159,11 +168,15 @@ class ScopedConnection:
         self.driver.close()
 
     def _begin(self) -> None:
-        if self.driver.info.transaction_status != _IDLE:
-            return
+        if self.driver.info.transaction_status == _IDLE:
+            self.tell_scope()
+
+    def tell_scope(self) -> None:
+        """Tell the database who asks, for the transaction that runs or begins with it."""
         project = "" if self.scope.project is None else str(self.scope.project)
-        writing = "on" if self.scope.writing else ""
-        self.driver.execute(_CONTEXT, (str(self.scope.person), project, writing))
+        person = "" if self.scope.person is None else str(self.scope.person)
+        only = "" if self.scope.only is None else ",".join(map(str, self.scope.only or (0,)))
+        self.driver.execute(_CONTEXT, (person, project, self.scope.mode, only))
 
     def _failed(self) -> None:
         """PostgreSQL refuses everything after an error: a reader begins anew."""

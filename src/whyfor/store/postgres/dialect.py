@@ -15,7 +15,9 @@ import msgspec
 
 # What identifies a row of these is a name, which two people can use alike.
 _NAMED = frozenset(
-    "aliases changes commits leaf_titles marks notes observations overrides places".split()
+    (
+        "aliases changes commits leaf_titles marks notes observations overrides places task_issues"
+    ).split()
 )
 _OWNED = "team_project, person"
 _INTO = re.compile(r"INSERT INTO (\w+)")

@@ -10,13 +10,25 @@ from __future__ import annotations
 
 import re
 
+from whyfor.store.postgres.access_schema import NEW_TABLES, accounts_schema, assign_functions
+from whyfor.store.postgres.candidate_functions import candidate_schema
+from whyfor.store.postgres.change_schema import change_schema
+from whyfor.store.postgres.entry_schema import entry_schema
+from whyfor.store.postgres.purge_schema import purge_schema
+from whyfor.store.postgres.retention_schema import retention_schema
+from whyfor.store.postgres.search_functions import marked_search
+
 _PLAIN = "events usage touches docs words passages cards listed long_texts segments unparsed "
 _PLAIN += "unknown_types hiding sources sessions places aliases signals commits checkpoints parts "
 _PLAIN += "overrides notes leaf_titles marks changes memories observations observation_files "
 _PLAIN += "session_commands note_statements changed_commands linked tips acts vectors vector_bits search_sizes"
-CONTENT = tuple(_PLAIN.split())  # of one person each
+_OF_FIRST = tuple(_PLAIN.split())
+TASKS = ("task_issues", "task_statements", "task_scans", "task_runs")
+CONTENT = (*_OF_FIRST, *TASKS)  # of one person each
 SHARED = ("projects",)  # of all who are members
-ACCOUNTS = ("organisations", "people", "memberships", "team_projects", "project_members")
+EXCHANGED = ("tombstones", "shared_changes")  # of one person each, told to machines
+FIRST_ACCOUNTS = ("organisations", "people", "memberships", "team_projects", "project_members")
+ACCOUNTS = (*FIRST_ACCOUNTS, *NEW_TABLES)  # of the organisation
 _NUMBERED = ("note_statements", "projects", "sessions", "signals", "sources")
 SEARCHED = ("words", "passages", "cards", "search_sizes")
 APP, FINDER = "whyfor_app", "whyfor_find"
@@ -415,27 +427,27 @@ def _definers() -> str:
 
 
 def _given(*names: str) -> str:
-    """Give functions that see every row to the role that nobody is, and to nobody else."""
-    lines = [f"GRANT CREATE ON SCHEMA whyfor TO {FINDER};"]
-    for name in names:
-        lines.append(f"ALTER FUNCTION {name} OWNER TO {FINDER};")
-        lines.append(f"REVOKE ALL ON FUNCTION {name} FROM PUBLIC;")
-        lines.append(f"GRANT EXECUTE ON FUNCTION {name} TO {APP};")
-    lines.append(f"REVOKE CREATE ON SCHEMA whyfor FROM {FINDER};")
-    return "\n".join(lines)
+    return assign_functions(FINDER, APP, *names)
+
+
+def _owned_tables(tables: str) -> str:
+    """Return the definitions of tables with whose rows they are. Texts are compared byte by byte,
+    as SQLite does, whatever the database's own order is."""
+    tables = re.sub(r"(?<=\w) text(?= NOT NULL|,|\))", ' text COLLATE "C"', tables)
+    return tables.replace("OWNED", _OWNED)
 
 
 def _first() -> str:
-    # Texts are compared byte by byte, as SQLite does, whatever the database's own order is.
-    tables = re.sub(r"(?<=\w) text(?= NOT NULL|,|\))", ' text COLLATE "C"', _TABLES)
-    tables = tables.replace("OWNED", _OWNED)
+    tables = _owned_tables(_TABLES)
     parts = [_ROLES, _ACCOUNTS, _ACCESS, tables, _FUNCTIONS, _TRIGGERS]
     names = {"app": APP, "finder": FINDER}
     parts += [_COUNTED.format(table=table) for table in ("words", "passages", "cards")]
-    parts += [_GUARD.format(table=table, visible=_VISIBLE, own=_OWN, **names) for table in CONTENT]
+    parts += [
+        _GUARD.format(table=table, visible=_VISIBLE, own=_OWN, **names) for table in _OF_FIRST
+    ]
     members = "team_project = ANY((SELECT joined_projects())::integer[])"
     parts += [_GUARD.format(table=table, visible=members, own=_OWN, **names) for table in SHARED]
-    parts += [_LOCKED.format(table=table, **names) for table in ACCOUNTS]
+    parts += [_LOCKED.format(table=table, **names) for table in FIRST_ACCOUNTS]
     parts += [_FOUND.format(table=table, **names) for table in SEARCHED]
     parts += [_FIND.format(table=table, mine=_MINE) for table in ("words", "passages", "cards")]
     parts += [f"GRANT SELECT ON event_texts, injections TO {APP};"]
@@ -460,5 +472,107 @@ def _second() -> str:
     return _USED.format(finder=FINDER) + _given("used_digests(text[])")
 
 
-MIGRATIONS = (_first, _second)
+# Tasks: see the migration of the same name for SQLite.
+_TASK_TABLES = """
+CREATE TABLE task_issues(
+  project text NOT NULL, key text NOT NULL, closed_by text NOT NULL, body bytea NOT NULL, OWNED,
+  PRIMARY KEY(team_project, person, project, key));
+CREATE INDEX task_issues_closed ON task_issues(closed_by) WHERE closed_by <> '';
+CREATE TABLE task_statements(
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, project text NOT NULL, key text NOT NULL,
+  at bigint NOT NULL, action text NOT NULL, agent text NOT NULL, session_id text NOT NULL, body bytea NOT NULL, OWNED,
+  UNIQUE(team_project, person, key, project, at, action, agent, session_id));
+CREATE TABLE task_scans(
+  session_id bigint PRIMARY KEY, last_seq bigint NOT NULL, version bigint NOT NULL, OWNED);
+CREATE TABLE task_runs(
+  session_id bigint NOT NULL, key text NOT NULL, body bytea NOT NULL, OWNED, PRIMARY KEY(session_id, key));
+CREATE INDEX task_runs_by_key ON task_runs(team_project, key);
+CREATE FUNCTION scan_tasks() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  UPDATE task_scans SET version=0
+    WHERE session_id=(CASE TG_OP WHEN 'DELETE' THEN OLD.session_id ELSE NEW.session_id END);
+  RETURN NULL; END $$;
+CREATE TRIGGER tasks_of_link AFTER INSERT OR DELETE ON parts FOR EACH ROW EXECUTE FUNCTION scan_tasks();
+"""
+
+
+def _third() -> str:
+    parts = [_owned_tables(_TASK_TABLES)]
+    parts += [_GUARD.format(table=table, visible=_VISIBLE, own=_OWN, app=APP) for table in TASKS]
+    parts += [f"GRANT USAGE ON SEQUENCE task_statements_id_seq TO {APP};"]
+    return "\n".join(parts)
+
+
+# What was taken back for good, and what changed for those who keep copies. Nobody may send again
+# what anybody of the project has taken back.
+_SHARED = """
+CREATE TABLE tombstones(
+  kind text NOT NULL, name text NOT NULL, at bigint NOT NULL, OWNED,
+  PRIMARY KEY(team_project, person, kind, name));
+CREATE INDEX tombstones_by_name ON tombstones(team_project, kind, name);
+CREATE TABLE shared_changes(
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, kind text NOT NULL, name text NOT NULL, at bigint NOT NULL, OWNED);
+CREATE INDEX shared_changes_of_project ON shared_changes(team_project, id);
+CREATE INDEX checkpoints_by_patch ON checkpoints(team_project, patch_id) WHERE patch_id IS NOT NULL;
+"""
+_BURIED = """
+CREATE POLICY finder ON tombstones FOR SELECT TO {finder} USING (true);
+GRANT SELECT ON tombstones TO {finder};
+CREATE FUNCTION buried(wanted text, names text[]) RETURNS TABLE(name text)
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path = whyfor, pg_temp AS $$
+  SELECT DISTINCT t.name FROM tombstones t
+  WHERE t.kind = wanted AND t.name = ANY(names) AND t.team_project = (SELECT writable_project())
+$$;
+CREATE FUNCTION people_names(numbers integer[]) RETURNS TABLE(person integer, name text)
+  LANGUAGE sql STABLE SECURITY DEFINER SET search_path = whyfor, pg_temp AS $$
+  SELECT p.id, CASE p.state WHEN 'erased' THEN 'former member ' || p.id ELSE p.name END FROM people p
+  WHERE p.id = ANY(numbers) AND EXISTS(
+    SELECT 1 FROM project_members m WHERE m.person_id = p.id AND m.team_project = ANY(joined_projects()))
+$$;
+"""
+
+
+def _fourth() -> str:
+    tables = re.sub(r"(?<=\w) text(?= NOT NULL|,|\))", ' text COLLATE "C"', _SHARED)
+    parts = [tables.replace("OWNED", _OWNED)]
+    names = {"app": APP, "finder": FINDER}
+    for table in EXCHANGED:
+        parts.append(_GUARD.format(table=table, visible=_VISIBLE, own=_OWN, **names))
+    parts.append("GRANT USAGE ON SEQUENCE shared_changes_id_seq TO " + APP + ";")
+    parts.append(_BURIED.format(finder=FINDER))
+    parts.append(_given("buried(text, text[])", "people_names(integer[])"))
+    return "\n".join(parts)
+
+
+def _fifth() -> str:
+    return marked_search(_given)
+
+
+def _sixth() -> str:
+    return accounts_schema(APP, FINDER)
+
+
+def _seventh() -> str:
+    return entry_schema(APP, FINDER)
+
+
+def _eighth() -> str:
+    return change_schema()
+
+
+def _ninth() -> str:
+    return purge_schema(APP)
+
+
+def _tenth() -> str:
+    return retention_schema(APP, FINDER)
+
+
+def _eleventh() -> str:
+    return candidate_schema(_given)
+
+
+MIGRATIONS = (
+    *(_first, _second, _third, _fourth, _fifth),
+    *(_sixth, _seventh, _eighth, _ninth, _tenth, _eleventh),
+)
 VERSION = len(MIGRATIONS)

@@ -1,8 +1,9 @@
 """Full text search on PostgreSQL: candidates by the index, ranked as SQLite ranks.
 
-A function with rights of its own finds at most 2,000 candidates by the index; everything after it
-is asked as the person who asks, under row-level security. Of the candidates, PostgreSQL's own rank
-chooses those that BM25 is computed for, with the constants of SQLite.
+A function with rights of its own finds at most 2,000 candidates by the index, those with the rarest
+words first; everything after it is asked as the person who asks, under row-level security. Of the
+candidates, PostgreSQL's own rank chooses those that BM25 is computed for, with the constants of
+SQLite.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ from whyfor.store.sql.search import SqlSearch
 from whyfor.store.sql.search_index import PART_BITS
 
 CANDIDATES = 2_000
-_RANKED = 400  # of the candidates, those that BM25 is computed for
+NARROWED = 20_000  # of which only some are what else is asked for
+_SCORED = 200  # of the candidates, those that BM25 is computed for
 _COMMON = 20_000  # a word in more texts than that is as common as one in so many
 _K1, _B = 1.2, 0.75  # SQLite's
 _RAREST = 1e-6  # the least that a word counts
@@ -81,16 +83,22 @@ _OF_DOCS = f"""
     JOIN sessions s ON s.id = (d.id >> {SEQ_BITS})
 """
 _OF_SESSIONS = "JOIN sessions s ON s.id = p.id"
-# The best of what may be found; one row for each, with what its words count.
+# The best of what may be found: all of it where nothing else is asked, else what also is that.
+_ANY = "SELECT id, v, len, rank FROM top_{table}(CAST(? AS tsquery[]), CAST(? AS tsquery), ?, ?)"
+_SUCH = """
+    SELECT p.id, p.v, p.len, ts_rank(p.v, CAST(? AS tsquery)) AS rank
+    FROM unnest(likely_{table}(CAST(? AS tsquery[]), ?)) hits(id)
+    JOIN {table} p ON p.id = hits.id
+    {joins}
+    WHERE {where}
+    ORDER BY rank DESC, p.id
+    LIMIT ?
+"""
+# One row for each, with what its words count. Those that PostgreSQL's own rank puts behind are not
+# counted: their score goes on from the last that is, in that order.
 _BEST = f"""
-    WITH hits AS MATERIALIZED (SELECT id FROM found_{{table}}(CAST(? AS tsquery), ?)),
-    chosen AS MATERIALIZED (
-      SELECT p.id, p.v, p.len, {{columns}}
-      FROM hits JOIN {{table}} p ON p.id = hits.id
-      {{joins}}
-      WHERE {{where}}
-      ORDER BY ts_rank(p.v, CAST(? AS tsquery)) DESC, p.id
-      LIMIT ?),
+    WITH chosen AS MATERIALIZED (
+      SELECT f.*, row_number() OVER (ORDER BY f.rank DESC, f.id) AS place FROM ({{chosen}}) f),
     terms AS (
       SELECT * FROM unnest(
         CAST(? AS integer[]), CAST(? AS integer[]), CAST(? AS text[]), CAST(? AS boolean[]),
@@ -102,32 +110,47 @@ _BEST = f"""
         FROM chosen c
         CROSS JOIN LATERAL unnest(c.v) u
         JOIN terms t ON t.lexeme = u.lexeme
-        WHERE NOT t.prefix
+        WHERE c.place <= {_SCORED} AND NOT t.prefix
         UNION ALL
         SELECT c.id, t.atom, t.word, t.weight, cardinality(u.positions)
         FROM terms t
         CROSS JOIN chosen c
         CROSS JOIN LATERAL unnest(c.v) u
-        WHERE t.prefix AND starts_with(u.lexeme, t.lexeme)) found
+        WHERE c.place <= {_SCORED} AND t.prefix AND starts_with(u.lexeme, t.lexeme)) found
       GROUP BY 1, 2, 3),
     atoms AS (
       SELECT id, atom, CAST(min(f) AS double precision) AS f
       FROM counted
       GROUP BY 1, 2
-      HAVING count(*) = (CAST(? AS integer[]))[atom + 1])
-    SELECT {{answer}},
-      sum(coalesce((CAST(? AS double precision[]))[a.atom + 1] * a.f * ({_K1} + 1)
-          / nullif(a.f + {_K1} * (1 - {_B} + {_B} * c.len / CAST(? AS double precision)), 0), 0))
-        AS score
-    FROM chosen c LEFT JOIN atoms a ON a.id = c.id
-    GROUP BY c.id, {{answer}}
-    ORDER BY score DESC, c.id
-    LIMIT ?
+      HAVING count(*) = (CAST(? AS integer[]))[atom + 1]),
+    scored AS MATERIALIZED (
+      SELECT c.id, c.rank,
+        sum(coalesce((CAST(? AS double precision[]))[a.atom + 1] * a.f * ({_K1} + 1)
+            / nullif(a.f + {_K1} * (1 - {_B} + {_B} * c.len / CAST(? AS double precision)), 0), 0))
+          AS score
+      FROM chosen c LEFT JOIN atoms a ON a.id = c.id
+      WHERE c.place <= {_SCORED}
+      GROUP BY c.id, c.rank),
+    p AS MATERIALIZED (
+      SELECT id, score FROM scored
+      UNION ALL
+      SELECT c.id, c.rank * (SELECT min(score) / nullif(min(rank), 0) FROM scored)
+      FROM chosen c
+      WHERE c.place > {_SCORED}
+      ORDER BY score DESC, id
+      LIMIT ?)
+    SELECT {{columns}}, p.score
+    FROM p {{joins}}
+    ORDER BY p.score DESC, p.id
 """
 
 
 class PostgresSearch(SqlSearch):
     db: ScopedConnection
+
+    def __init__(self, db: ScopedConnection) -> None:
+        super().__init__(db)
+        self._counted: dict[tuple[str, str], int] = {}  # texts, by table and expression
 
     def match(
         self, query: Query, filters: Filters, limit: int, *, newest: bool = False
@@ -146,7 +169,7 @@ class PostgresSearch(SqlSearch):
         if newest:
             rows = self._newest(table, asked, joins, limit)
         else:
-            columns = "d.id AS doc, d.last_seq, d.turn, d.created_at"
+            columns = "d.id, d.last_seq, d.turn, d.created_at"
             rows = self._ranked(table, asked, (columns, joins), limit)
         return [
             Match(ident >> SEQ_BITS, ident & _MASK, last, turn, created, float(score))
@@ -168,23 +191,24 @@ class PostgresSearch(SqlSearch):
 
     def _ranked(self, table: _Table, asked: _Asked, how: tuple[str, str], limit: int) -> list[Any]:
         columns, joins = how
-        answer = ", ".join("c." + name.split()[-1].split(".")[-1] for name in columns.split(", "))
         terms = list(ranked_terms(asked.atoms, asked.letters, table.words))
-        sizes = self._sizes(table)
-        most = MANY if asked.where or limit < 0 else CANDIDATES
-        ranked = max(_RANKED, limit) if limit >= 0 else MANY
-        sql = _BEST.format(
-            table=table.name,
-            columns=columns,
-            joins=joins,
-            answer=answer,
-            where=" AND ".join(asked.where) or "TRUE",
-        )
+        texts, length = self._sizes(table)
+        ranked = max(_SCORED, limit) if limit >= 0 else MANY
+        counts = self._atom_counts(table, asked)
+        if asked.where:
+            most = NARROWED if limit >= 0 else MANY
+            where = " AND ".join(asked.where)
+            chosen = _SUCH.format(table=table.name, joins=joins, where=where)
+            likely = _likely(table, asked, counts, most)
+            values = [asked.expression, likely, most, *asked.values, ranked]
+        else:
+            most = CANDIDATES if limit >= 0 else MANY
+            chosen = _ANY.format(table=table.name)
+            values = [_likely(table, asked, counts, most), asked.expression, most, ranked]
         lengths = [len(tokens(atom.text, stemmed=table.words.stemmed)) for atom in asked.atoms]
-        values = [asked.expression, most, *asked.values, asked.expression, ranked]
         values += [list(column) for column in _columns(terms)]
-        values += [lengths, self._rarities(table, asked, sizes[0]), sizes[1], limit]
-        return self._run(sql, values)
+        values += [lengths, _rarities(counts, texts), length, limit]
+        return self._run(_BEST.format(chosen=chosen, columns=columns, joins=joins), values)
 
     def _sizes(self, table: _Table) -> tuple[int, float]:
         """Return how many texts an index has, and how many words they have on average."""
@@ -192,17 +216,20 @@ class PostgresSearch(SqlSearch):
         [(texts, words)] = self.db.run(sql + "WHERE kind=%s", (table.name,))
         return int(texts), max(float(words) / max(float(texts), 1.0), 1.0)
 
-    def _rarities(self, table: _Table, asked: _Asked, texts: int) -> list[float]:
-        """Return how much each atom counts, by how many texts have it."""
+    def _atom_counts(self, table: _Table, asked: _Asked) -> list[int]:
+        """Return how many texts have each atom."""
         asking = [atom_expression(atom, asked.letters, table.words) for atom in asked.atoms]
-        if not asking:
-            return []
-        each = ", ".join([f"count_{table.name}(CAST(%s AS tsquery), {_COMMON})"] * len(asking))
-        [counts] = self.db.run(f"SELECT {each}", asking)
-        return [
-            max(_RAREST, math.log((texts - n + 0.5) / (n + 0.5)) if n < texts else _RAREST)
-            for n in counts
-        ]
+        return self._counts(table, asking)
+
+    def _counts(self, table: _Table, asking: list[str]) -> list[int]:
+        """Return how many texts each expression finds, at most so many that it is common."""
+        unknown = [each for each in asking if (table.name, each) not in self._counted]
+        if unknown:
+            sql = f"SELECT counts_{table.name}(%s::tsquery[], {_COMMON})"
+            [(counts,)] = self.db.run(sql, (unknown,))
+            for each, count in zip(unknown, counts, strict=True):
+                self._counted[table.name, each] = count
+        return [self._counted[table.name, each] for each in asking]
 
     def _run(self, sql: str, values: list[Any]) -> list[Any]:
         statement = translated(sql)
@@ -222,7 +249,7 @@ class PostgresSearch(SqlSearch):
         parts = [atom_expression(atom, letters, CARDS) for atom in atoms]
         expression = (" & " if every else " | ").join(parts)
         asked = _Asked(expression, atoms, letters, where, values)
-        columns = "s.id AS session, s.started_at"
+        columns = "s.id, s.started_at"
         rows = self._ranked(_CARDS, asked, (columns, _OF_SESSIONS), limit)
         return [CardMatch(session, float(score), at) for session, at, score in rows]
 
@@ -232,12 +259,15 @@ class PostgresSearch(SqlSearch):
     def rarity(self, words: Iterable[str]) -> dict[str, float]:
         texts, _ = self._sizes(_PASSAGES)
         letters = "".join(PASSAGES.letters.values())
-        found: dict[str, float] = {}
-        for word in words:
-            asked = (atom_expression(Atom(word, quoted=True), letters, PASSAGES), texts + 1)
-            [(seen,)] = self.db.run("SELECT count_passages(%s::tsquery, %s)", asked)
-            found[word] = math.log(1 + (texts - seen + 0.5) / (seen + 0.5))
-        return found
+        given = list(words)
+        atoms = [Atom(word, quoted=True) for word in given]
+        counts = self._counts(
+            _PASSAGES, [atom_expression(atom, letters, PASSAGES) for atom in atoms]
+        )
+        return {
+            word: math.log(1 + (texts - seen + 0.5) / (seen + 0.5))
+            for word, seen in zip(given, counts, strict=True)
+        }
 
     def places(
         self, query: Query, wanted: PassageQuery, filters: Filters, limit: int
@@ -265,6 +295,38 @@ class PostgresSearch(SqlSearch):
             "SELECT word FROM known_words(%s, %s, %s)", (beginning, limit, _VOCABULARY)
         )
         return [word for (word,) in rows]
+
+
+def _rarities(counts: list[int], texts: int) -> list[float]:
+    """Return how much each atom counts, by how many texts have it."""
+    return [
+        max(_RAREST, math.log((texts - n + 0.5) / (n + 0.5)) if n < texts else _RAREST)
+        for n in counts
+    ]
+
+
+def _likely(table: _Table, asked: _Asked, counts: list[int], most: int) -> list[str]:
+    """Return what to look for first if too many texts have what is asked: those with a rare word,
+    which count most; those with all common words; then the others."""
+    whole = asked.expression
+    found: dict[str, int] = {}
+    for atom, count in zip(asked.atoms, counts, strict=True):
+        if expression := atom_expression(atom, asked.letters, table.words):
+            found[expression] = count
+    if sum(found.values()) <= most:
+        return [whole]
+    rare: list[str] = []
+    room = most
+    for expression in sorted(found, key=lambda each: found[each]):
+        room -= found[expression]
+        if room < 0:
+            break
+        rare.append(expression)
+    common = [expression for expression in found if expression not in rare]
+    queries = [f"({whole}) & ({' | '.join(rare)})"] if rare else []
+    if len(common) > 1:
+        queries.append(f"({whole}) & {' & '.join(common)}")
+    return [*queries, whole]
 
 
 def _columns(terms: list[RankedTerm]) -> list[tuple[Any, ...]]:

@@ -14,6 +14,7 @@ import psycopg
 from whyfor.model.errors import StoreError
 from whyfor.store.postgres.connection import LOCK_MS, SCHEMA, ScopedConnection, StoreScope
 from whyfor.store.postgres.search import PostgresSearch
+from whyfor.store.postgres.uploads import PostgresUploads
 from whyfor.store.sql.changes import put_mark
 from whyfor.store.sql.checkpoints import SqlCheckpoints
 from whyfor.store.sql.conversation import SqlConversation
@@ -24,7 +25,9 @@ from whyfor.store.sql.projects import SqlProjects
 from whyfor.store.sql.records import SqlRecords
 from whyfor.store.sql.removal import SqlRemoval
 from whyfor.store.sql.sessions import SqlSessions
+from whyfor.store.sql.signals import SqlSignals
 from whyfor.store.sql.stats import SqlStats
+from whyfor.store.sql.tasks import SqlTasks
 from whyfor.store.sql.vectors import SqlVectors
 
 
@@ -74,6 +77,10 @@ class PostgresStore:
         return SqlMemory(self.db)
 
     @cached_property
+    def signals(self) -> SqlSignals:
+        return SqlSignals(self.db)
+
+    @cached_property
     def feed(self) -> SqlFeed:
         return SqlFeed(self.db)
 
@@ -84,6 +91,14 @@ class PostgresStore:
     @cached_property
     def vectors(self) -> SqlVectors:
         return SqlVectors(self.db)
+
+    @cached_property
+    def tasks(self) -> SqlTasks:
+        return SqlTasks(self.db)
+
+    @cached_property
+    def uploads(self) -> PostgresUploads:
+        return PostgresUploads(self.db)
 
     @cached_property
     def removal(self) -> PostgresRemoval:

@@ -14,6 +14,7 @@ from whyfor.model.events import (
     EventMoment,
     EventRef,
     LongText,
+    Response,
     SpokenWord,
     StoredEvent,
     call_text,
@@ -21,6 +22,7 @@ from whyfor.model.events import (
 from whyfor.model.events import SEQ_MASK as _MASK
 from whyfor.model.sessions import Tokens
 from whyfor.model.sources import Source
+from whyfor.model.work_feed import FailedEvent
 from whyfor.store.sql.database import StoreDatabase, fetch, first_row, stepped, value
 from whyfor.store.sql.filters import as_json
 
@@ -41,15 +43,17 @@ class SqlConversation:
     def __init__(self, db: StoreDatabase) -> None:
         self.db = db
 
-    def events(self, session: int, first: int = 0, last: int = _MASK) -> Iterator[StoredEvent]:
+    def events(
+        self, session: int, first: int = 0, last: int = _MASK, *, sizes: bool = True
+    ) -> Iterator[StoredEvent]:
         base = session << SEQ_BITS
         span = (base + first, base + last)
         found = stepped(
             self.db, f"SELECT {_EVENT} FROM events WHERE id BETWEEN ? AND ? ORDER BY id", span
         )
-        sizes = dict(fetch(self.db, _SIZES + "WHERE id BETWEEN ? AND ?", span))
+        long = dict(fetch(self.db, _SIZES + "WHERE id BETWEEN ? AND ?", span)) if sizes else {}
         for ident, *row in found:
-            yield _event(ident - base, row, sizes.get(ident, 0))
+            yield _event(ident - base, row, long.get(ident, 0))
 
     def events_at(self, session: int, seqs: Iterable[int], text_max: int) -> list[StoredEvent]:
         base = session << SEQ_BITS
@@ -86,12 +90,17 @@ class SqlConversation:
         return found
 
     def stretch(self, session: int, after: int, limit: int) -> list[StoredEvent]:
-        found: list[StoredEvent] = []
-        for event in self.events(session, after + 1):
-            found.append(event)
-            if len(found) >= limit:
-                break
-        return found
+        base = session << SEQ_BITS
+        span = (base + after + 1, base + _MASK)
+        rows = fetch(
+            self.db,
+            f"SELECT {_EVENT} FROM events WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?",
+            (*span, limit),
+        )
+        if not rows:
+            return []
+        sizes = dict(fetch(self.db, _SIZES + "WHERE id BETWEEN ? AND ?", (span[0], rows[-1][0])))
+        return [_event(ident - base, row, sizes.get(ident, 0)) for ident, *row in rows]
 
     def tail(self, session: int, limit: int, cut: int) -> list[StoredEvent]:
         base = session << SEQ_BITS
@@ -215,6 +224,31 @@ class SqlConversation:
         sums = ", ".join(f"sum({name})" for name in _TOKENS)
         sql = f"SELECT turn, {sums} FROM usage WHERE session_id=? AND counts GROUP BY turn"
         return {turn: Tokens(*rest) for turn, *rest in fetch(self.db, sql, (session,))}
+
+    def responses(self, session: int, since: int = 0) -> list[Response]:
+        sql = """
+            SELECT coalesce(created_at, 0), turn, model,
+                   CASE WHEN lump=0 AND input IS NOT NULL
+                        THEN input + coalesce(cache_read, 0) + coalesce(cache_write, 0) END,
+                   CASE WHEN counts THEN cost END
+            FROM usage
+            WHERE session_id=? AND coalesce(created_at, 0) >= ?
+            ORDER BY coalesce(created_at, 0), key
+        """
+        return [Response(*row) for row in fetch(self.db, sql, (session, since))]
+
+    def failures(self, session: int, since: int = 0) -> list[FailedEvent]:
+        base = session << SEQ_BITS
+        sql = """
+            SELECT id - ?1, created_at, kind, substr(text, 1, 300),
+                   CAST(data ->> '$.exit_code' AS INTEGER)
+            FROM events
+            WHERE id BETWEEN ?1 AND ?2 AND created_at >= ?3
+              AND (kind='error' OR failed AND NOT denied)
+            ORDER BY id
+        """
+        rows = fetch(self.db, sql, (base, base + _MASK, since))
+        return [FailedEvent(*row) for row in rows]
 
     def tasks(self, sessions: Iterable[int], length: int) -> dict[int, tuple[str, int | None]]:
         found = {}

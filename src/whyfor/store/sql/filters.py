@@ -58,6 +58,9 @@ def session_filter(filters: Filters, when: str | None = None) -> tuple[list[str]
     if filters.agents:
         where.append("s.agent IN (SELECT value FROM json_each(?))")
         values.append(as_json(list(filters.agents)))
+    if filters.person is not None:
+        where.append("s.person = ?")
+        values.append(filters.person)
     if filters.projects is not None:
         where.append("s.project_id IN (SELECT value FROM json_each(?))")
         values.append(as_json(list(filters.projects)))
@@ -72,6 +75,14 @@ def session_filter(filters: Filters, when: str | None = None) -> tuple[list[str]
             f"p.session_id = w.parent WHERE t.action = 'write' AND {ENDS_OF_PATH})"
         )
         values += file_terms(filters.file)
+    if filters.task:
+        # Its own run, or that of one of its subagents.
+        where.append(
+            "s.id IN (SELECT coalesce(p.id, w.id) FROM task_runs r JOIN sessions w ON "
+            "w.id = r.session_id LEFT JOIN sessions p ON p.agent = w.agent AND "
+            "p.session_id = w.parent WHERE r.key = ?)"
+        )
+        values.append(filters.task)
     if filters.since is not None:
         where.append(f"{when or 's.ended_at'} >= ?")
         values.append(filters.since)

@@ -342,6 +342,8 @@ def _where(which: ListFilter, index: WordIndex) -> tuple[str, list[Any]]:
         parts.append(
             ("s.project_id IN (SELECT value FROM json_each(?))", [as_json(list(which.projects))])
         )
+    if which.person is not None:
+        parts.append(("s.person=?", [which.person]))
     if which.homeless:
         parts.append(("s.project_id IS NULL", []))
     if which.folder:
@@ -354,6 +356,8 @@ def _where(which: ListFilter, index: WordIndex) -> tuple[str, list[Any]]:
     parts += [_word(word, index) for word in which.words]
     if which.file:
         parts.append(_file(which.file))
+    if which.task:
+        parts.append(_task(which.task))
     where = "".join(f" AND ({condition})" for condition, _ in parts)
     return where, [value for _, values in parts for value in values]
 
@@ -386,3 +390,10 @@ def _file(text: str) -> tuple[str, list[Any]]:
         f"WHERE t.action='write' AND {ENDS_OF_PATH})"
     )
     return condition, list(file_terms(text))
+
+
+def _task(key: str) -> tuple[str, list[Any]]:
+    runs = "SELECT m.head FROM task_runs r JOIN listed m ON m.session_id=r.session_id"
+    if key == "*":
+        return f"l.session_id IN ({runs})", []
+    return f"l.session_id IN ({runs} WHERE r.key=?)", [key]

@@ -36,7 +36,7 @@ from whyfor.store.sql.titles import headline
 
 # Where a note belongs: to its session, a subagent's to the branch of its caller; or as it says.
 _PLACES = """
-    SELECT n.key,
+    SELECT n.key, t.id,
       coalesce(t.agent, n.agent) AS agent,
       coalesce(t.session_id, n.session_name) AS session_id,
       t.parent,
@@ -485,7 +485,10 @@ class SqlMemory:
 
 def _conditions(wanted: MemoryFilter) -> tuple[list[str], list[Any]]:
     """Return the conditions on observations `o` and their places `s`."""
-    where, values = session_filter(wanted.sessions, "o.at")
+    where, values = session_filter(msgspec.structs.replace(wanted.sessions, person=None), "o.at")
+    if wanted.sessions.person is not None:
+        where.append("o.person = ?")
+        values.append(wanted.sessions.person)
     among = (
         ("o.type", wanted.types or None),
         ("o.state", wanted.states or None),

@@ -62,6 +62,11 @@ class PlaceWriter:
         self.inherit_projects([session for (session,) in own])
         return number
 
+    def place_session(self, agent: str, session_id: str, project: Project) -> None:
+        live = self._live.get((agent, session_id))
+        if live is not None and live.row["project_id"] is None:
+            live.row["project_id"] = self._project(project)
+
     def adopted(self, cwd: str) -> Project | None:
         """The project a person gave a path to: of several that hold it, the longest."""
         known = fetch(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
 from whyfor.model.sources import Source, StoredSegment
 from whyfor.store.sql.database import StoreDatabase, fetch, first_row, stepped
+from whyfor.store.sql.filters import session_filter
 from whyfor.store.sql.listing_index import renew_rows
 from whyfor.store.sql.segments import stored_segment
 from whyfor.store.sql.usage import total_usage, unpriced_sessions
@@ -79,6 +81,22 @@ class SqlRecords:
             (source, generation, at),
         )
         return stored_segment(row) if row else None
+
+    def sources_within(self, filters: Filters) -> list[Source]:
+        where, values = session_filter(filters)
+        rows = fetch(
+            self.db,
+            f"""
+            SELECT o.id, o.agent, o.path, o.session_id, o.framing, o.parent, o.sidecar, o.cwd,
+              o.generation
+            FROM sources o
+            JOIN sessions s ON s.agent=o.agent AND s.session_id=o.session_id
+            WHERE {" AND ".join(where) or "TRUE"}
+            ORDER BY s.ended_at DESC, o.id DESC
+            """,
+            values,
+        )
+        return [Source(*row) for row in rows]
 
     def has_segments(self) -> bool:
         return first_row(self.db, "SELECT 1 FROM segments LIMIT 1") is not None

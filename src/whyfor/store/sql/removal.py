@@ -11,6 +11,7 @@ from whyfor.store.sql.filters import as_json
 from whyfor.store.sql.listing_index import remove_listing, renew_listing
 from whyfor.store.sql.memory import SqlMemory
 from whyfor.store.sql.search_index import remove_documents
+from whyfor.store.sql.tasks import SqlTasks
 
 
 class SqlRemoval:
@@ -54,6 +55,7 @@ class SqlRemoval:
         for table in ("events", "long_texts"):
             self.db.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", span)
         SqlMemory(self.db).delete(session)
+        SqlTasks(self.db).delete(session)
         for table in ("usage", "touches", "acts"):
             self.db.execute(f"DELETE FROM {table} WHERE session_id=?", (session,))
         self.db.execute(

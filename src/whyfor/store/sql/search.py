@@ -45,19 +45,23 @@ class SqlSearch:
         if filters.projects is not None:
             where.append("c.project_id IN (SELECT value FROM json_each(?))")
             values.append(as_json(filters.projects))
+        if filters.person is not None:
+            where.append("c.person = ?")
+            values.append(filters.person)
         for sign, limit_at in ((">=", filters.since), ("<=", filters.until)):
             if limit_at is not None:
                 where.append(f"c.committed_at {sign} ?")
                 values.append(limit_at)
-        if filters.agents or filters.branch:
-            of = ["s.agent IN (SELECT value FROM json_each(?))"] if filters.agents else []
+        agents = [*filters.agents, filters.agent] if filters.agent else list(filters.agents)
+        if agents or filters.branch:
+            of = ["s.agent IN (SELECT value FROM json_each(?))"] if agents else []
             of += ["s.branch = ?"] if filters.branch else []
             where.append(
                 "EXISTS (SELECT 1 FROM parts q JOIN sessions s ON s.id=q.session_id WHERE "
                 "q.sha=c.sha "
                 f"AND {' AND '.join(of)})"
             )
-            values += [as_json(filters.agents)] if filters.agents else []
+            values += [as_json(agents)] if agents else []
             values += [filters.branch] if filters.branch else []
         rows = fetch(
             self.db,

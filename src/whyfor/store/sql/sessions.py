@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from whyfor.model.errors import Ambiguous, NotFound
+from whyfor.model.ids import short_id
 from whyfor.model.query import Filters
 from whyfor.model.sessions import (
     NamedSession,
@@ -58,14 +59,14 @@ class SqlSessions:
         )
         if limit is not None:
             sql += f" LIMIT {int(limit)}"
-        return [self._session(row) for row in fetch(self.db, sql, values)]
+        return self._sessions(fetch(self.db, sql, values))
 
     def children(self, session_ids: list[str]) -> list[Session]:
         sql = (
             f"SELECT {_SESSION} {_FROM} WHERE s.parent IN (SELECT value FROM json_each(?)) ORDER "
             "BY s.started_at NULLS FIRST, s.id"
         )
-        return [self._session(row) for row in fetch(self.db, sql, (as_json(session_ids),))]
+        return self._sessions(fetch(self.db, sql, (as_json(session_ids),)))
 
     def find(self, reference: str, agent: str | None = None) -> Session:
         sql = (
@@ -88,7 +89,7 @@ class SqlSessions:
             raise Ambiguous(
                 f"{reference!r} fits {len(found)} sessions: {shown}", "Give more of the id."
             )
-        return self._session(found[0])
+        return self._sessions(found[:1])[0]
 
     def short_ids(self, names: Iterable[tuple[str, str]], least: int) -> dict[str, str]:
         wanted = sorted(set(names))
@@ -101,7 +102,7 @@ class SqlSessions:
             FROM agents
             WHERE name IS NOT NULL
         """
-        found = {f"{agent}:{ident}": ident[:least] for agent, ident in wanted}
+        found = {f"{agent}:{ident}": short_id(ident, least) for agent, ident in wanted}
         for agent, ident in wanted:
             name = f"{agent}:{ident}"
             for *near, twin in fetch(self.db, sql, (ident,)):
@@ -115,15 +116,32 @@ class SqlSessions:
 
     def by_number(self, ids: list[int]) -> dict[int, Session]:
         sql = f"SELECT {_SESSION} {_FROM} WHERE s.id IN (SELECT value FROM json_each(?))"
-        return {row[0]: self._session(row) for row in fetch(self.db, sql, (as_json(ids),))}
+        found = self._sessions(fetch(self.db, sql, (as_json(ids),)))
+        return {session.id: session for session in found}
 
-    def _session(self, row: tuple[Any, ...]) -> Session:
-        files = fetch(
+    def _sessions(self, rows: list[tuple[Any, ...]]) -> list[Session]:
+        files = self._files([row[0] for row in rows]) if rows else {}
+        return [self._session(row, files.get(row[0], [])) for row in rows]
+
+    def _files(self, ids: list[int]) -> dict[int, list[str]]:
+        """Return the files that sessions wrote themselves, in the order of their first writes."""
+        rows = fetch(
             self.db,
-            "SELECT path FROM touches WHERE session_id=? AND action='write' AND seq >= ? GROUP BY "
-            "path ORDER BY min(seq)",
-            (row[0], row[25]),
+            """
+            SELECT t.session_id, t.path
+            FROM touches t JOIN sessions s ON s.id=t.session_id
+            WHERE t.session_id IN (SELECT value FROM json_each(?)) AND t.action='write'
+              AND t.seq >= s.own_from
+            GROUP BY t.session_id, t.path ORDER BY t.session_id, min(t.seq)
+            """,
+            (as_json(ids),),
         )
+        found: dict[int, list[str]] = {}
+        for session, path in rows:
+            found.setdefault(session, []).append(path)
+        return found
+
+    def _session(self, row: tuple[Any, ...], files: list[str]) -> Session:
         names = (
             "id",
             "agent",
@@ -140,7 +158,7 @@ class SqlSessions:
             **plain,
             tokens=Tokens(*row[12:19]),
             models=msgspec.json.decode(row[19]),
-            files_modified=[path for (path,) in files],
+            files_modified=files,
             parent_session_id=row[20],
             subagent=row[21],
             unparsed=row[22],
@@ -272,8 +290,12 @@ class SqlSessions:
             both.append(int(value(self.db, sql, (project, *later[1]))))
         return both[0] - both[1]
 
-    def first_started(self, project: int) -> int | None:
-        rows = fetch(self.db, "SELECT min(started_at) FROM sessions WHERE project_id=?", (project,))
+    def first_started(self, project: int | None) -> int | None:
+        if project is None:
+            rows = fetch(self.db, "SELECT min(started_at) FROM sessions")
+        else:
+            sql = "SELECT min(started_at) FROM sessions WHERE project_id=?"
+            rows = fetch(self.db, sql, (project,))
         return int(rows[0][0]) if rows[0][0] is not None else None
 
     def files_after(self, session: int, after: int) -> set[str]:

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 
 import msgspec
 
+from whyfor.model.attention import ATTENTION
 from whyfor.model.memory import Injection
 from whyfor.model.sessions import SessionName
+from whyfor.model.shell_edits import SHELL_EDITS, ShellEdits
 from whyfor.model.signals import CommitSignal, Process, Signal
 from whyfor.store.sql.database import StoreDatabase, fetch, first_row, stepped, value
 from whyfor.store.sql.filters import as_json, escape_like
@@ -50,8 +52,42 @@ class SqlSignals:
         self.db = db
 
     def of_session(self, agent: str, session_id: str) -> list[Signal]:
-        where = "session_agent=? AND session_id=? ORDER BY at, id"
-        return self._signals(where, (agent, session_id))
+        where = "session_agent=? AND session_id=? AND event<>? ORDER BY at, id"
+        return self._signals(where, (agent, session_id, SHELL_EDITS))
+
+    def shell_sessions(self, after: int = 0) -> set[SessionName]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT DISTINCT session_agent, session_id
+            FROM signals
+            WHERE event='ShellEdits' AND id > ? AND session_id IS NOT NULL
+            """,
+            (after,),
+        )
+        return {(agent, session_id) for agent, session_id in rows}
+
+    def shell_edits(self, agent: str, session_id: str) -> list[ShellEdits]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT data
+            FROM signals
+            WHERE session_agent=? AND session_id=? AND event='ShellEdits'
+            ORDER BY at, id
+            """,
+            (agent, session_id),
+        )
+        return [_shell_edits(data) for (data,) in rows]
+
+    def skipped_shells(self, since: int) -> list[tuple[int, ShellEdits]]:
+        rows = fetch(
+            self.db,
+            "SELECT at, data FROM signals WHERE event='ShellEdits' AND at >= ? ORDER BY at DESC",
+            (since,),
+        )
+        found = [(at, _shell_edits(data)) for at, data in rows]
+        return [(at, told) for at, told in found if told.skipped]
 
     def hooked(self, sha: str) -> list[tuple[str, str]]:
         sql = """
@@ -73,8 +109,11 @@ class SqlSignals:
         return self._signals("id > ? ORDER BY id", (number,))
 
     def last_of(self, agent: str, session_id: str, limit: int) -> list[Signal]:
-        where = "session_agent=? AND session_id=? ORDER BY at DESC, id DESC LIMIT ?"
-        return self._signals(where, (agent, session_id, limit))
+        where = "session_agent=? AND session_id=? AND event<>? ORDER BY at DESC, id DESC LIMIT ?"
+        return self._signals(where, (agent, session_id, SHELL_EDITS, limit))
+
+    def attention(self, since: int) -> list[Signal]:
+        return self._signals(f"event='{ATTENTION}' AND at >= ? ORDER BY at, id", (since,))
 
     def _signals(self, where: str, values: tuple[object, ...]) -> list[Signal]:
         names = _SIGNAL.split(", ")[:-1]
@@ -193,3 +232,7 @@ class SqlSignals:
         for (data,) in fetch(self.db, sql):
             found += [(old, new) for old, new in _decode(data).get("pairs", [])]
         return found
+
+
+def _shell_edits(data: str) -> ShellEdits:
+    return msgspec.convert(_decode(data)["shell"], ShellEdits)

@@ -14,13 +14,16 @@ from whyfor.model.stats import (
     ApprovalRecord,
     ApprovalWait,
     CostRow,
+    FailedCommand,
     FailedStep,
     SessionCounts,
     StatsRow,
     StoreTotals,
+    TurnTime,
 )
 from whyfor.store.sql.database import StoreDatabase, fetch, first_row, value
 from whyfor.store.sql.filters import COUNTS, THREAD, WORKED, WRONG, as_json, session_filter
+from whyfor.store.sql.work_stats import failed_commands, turn_times, turns_until_done
 
 # What happened in a session, not in the one it is a copy of.
 _OWN = f"(e.id & {SEQ_MASK}) >= s.own_from"
@@ -232,7 +235,8 @@ class SqlStats:
             self.db,
             f"""
             SELECT e.session_id, e.turn, e.kind, substr(e.text, 1, 120),
-                   json_type(e.data, '$.exit_code') IS NOT NULL
+                   json_type(e.data, '$.exit_code') IS NOT NULL, e.id & {SEQ_MASK}, e.created_at,
+                   substr(e.text, 1, 600) || char(10) || substr(e.text, length(e.text) - 400)
             FROM (SELECT * FROM events INDEXED BY events_wrong WHERE {WRONG}) e
             JOIN sessions s ON s.id=e.session_id
             WHERE s.parent IS NULL AND {_OWN} AND {where}
@@ -240,9 +244,34 @@ class SqlStats:
             values,
         )
         return [
-            FailedStep(session, turn, kind, head, bool(ran))
-            for session, turn, kind, head, ran in rows
+            FailedStep(session, turn, kind, head, bool(ran), *rest)
+            for session, turn, kind, head, ran, *rest in rows
         ]
+
+    def turns_until_done(self, filters: Filters) -> list[int]:
+        return turns_until_done(self.db, filters)
+
+    def failed_commands(self, filters: Filters) -> list[FailedCommand]:
+        where, values = _where(filters)
+        return failed_commands(self.db, f"{_OWN} AND {where}", values)
+
+    def turn_times(self, filters: Filters) -> list[TurnTime]:
+        return turn_times(self.db, _OWN, *_where(filters))
+
+    def turn_costs(self, project: str, since: int) -> list[int]:
+        rows = fetch(
+            self.db,
+            """
+            SELECT sum(u.cost)
+            FROM projects p
+            JOIN sessions s ON s.project_id=p.id
+            JOIN usage u ON u.session_id=s.id
+            WHERE p.identity=? AND s.ended_at >= ? AND u.counts AND u.cost IS NOT NULL
+            GROUP BY u.session_id, u.turn
+            """,
+            (project, since),
+        )
+        return [int(nano) for (nano,) in rows]
 
     def commits(self, filters: Filters, beyond: str) -> tuple[int, int]:
         where: list[str] = ["TRUE"]

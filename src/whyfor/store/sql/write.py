@@ -33,6 +33,8 @@ _ADD_LONG = """
       size=excluded.size, lines=excluded.lines
 """
 _COUNTED = ("user.prompt", "assistant.message")
+_WITH_OUTCOME = frozenset(("tool.result", "turn.completed", "approval.resolved"))
+_NO_OUTCOME = (False, False, False)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -217,8 +219,8 @@ class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
                     event.key,
                     turn,
                     event.kind,
-                    "transcript",
-                    "high",
+                    bucket.source,
+                    bucket.confidence,
                     event.created_at,
                     observed_at,
                     event.actor,
@@ -468,13 +470,13 @@ def _latest(events: list[Event]) -> list[Event]:
 def _outcome(event: Event) -> tuple[bool, bool, bool]:
     """Whether it failed, was interrupted, was denied."""
     data = event.data
-    if data and event.kind == "tool.result":
+    if not data or event.kind not in _WITH_OUTCOME:
+        return _NO_OUTCOME
+    if event.kind == "tool.result":
         return data.get("failed") is True, False, data.get("rejected") is True
-    if data and event.kind == "turn.completed":
+    if event.kind == "turn.completed":
         return False, data.get("interrupted") is True, False
-    if data and event.kind == "approval.resolved":
-        return False, False, data.get("decision") == "denied"
-    return False, False, False
+    return False, False, data.get("decision") == "denied"
 
 
 def _stored_text(event: Event) -> str:

@@ -4,32 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from whyfor.model.query import Filters
-from whyfor.model.sources import Source, SourceHealth
+from whyfor.model.sources import SourceHealth
 from whyfor.store.journal import Entry, PauseEntry, SegmentEntry
 from whyfor.store.sql.database import fetch
-from whyfor.store.sql.filters import session_filter
 from whyfor.store.sql.records import SqlRecords
 from whyfor.store.sqlite.entries import all_entries, pause_entries, segment_entries
 
 
 class SqliteCapture(SqlRecords):
-    def sources_within(self, filters: Filters) -> list[Source]:
-        where, values = session_filter(filters)
-        rows = fetch(
-            self.db,
-            f"""
-            SELECT o.id, o.agent, o.path, o.session_id, o.framing, o.parent, o.sidecar, o.cwd,
-              o.generation
-            FROM sources o
-            JOIN sessions s ON s.agent=o.agent AND s.session_id=o.session_id
-            WHERE {" AND ".join(where) or "1"}
-            ORDER BY s.ended_at DESC, o.id DESC
-            """,
-            values,
-        )
-        return [Source(*row) for row in rows]
-
     def health(self, agent: str) -> list[SourceHealth]:
         sql = "SELECT path, size, records, tail, error FROM sources WHERE agent=?"
         return [SourceHealth(*row) for row in fetch(self.db, sql, (agent,))]

@@ -23,10 +23,16 @@ def commit_with_journal(db: StoreDatabase, journal: Journal) -> None:
             "the journal and the database disagree: one of them was damaged or replaced",
             "Make them agree: whyfor ingest",
         )
+    before = journal.end()
     journal.flush()
-    end = journal.end()
-    if end != mark:
-        save_mark(db, end)
+    try:
+        end = journal.end()
+        if end != mark:
+            save_mark(db, end)
+    except Exception:
+        # The caller takes this transaction back and goes on with the next one.
+        journal.cut_back(before)
+        raise
     db.execute("COMMIT")
 
 

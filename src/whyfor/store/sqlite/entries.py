@@ -18,17 +18,20 @@ from whyfor.store.journal import (
     CheckpointEntry,
     Entry,
     ForgottenEntry,
+    IssueEntry,
     MemoryEntry,
     NoteEntry,
     OverrideEntry,
     PauseEntry,
     PlaceEntry,
     SegmentEntry,
+    TaskEntry,
 )
 from whyfor.store.sql.checkpoints import SqlCheckpoints
 from whyfor.store.sql.database import StoreDatabase, fetch
 from whyfor.store.sql.memory import SqlMemory
 from whyfor.store.sql.segments import decode_gaps
+from whyfor.store.sql.tasks import SqlTasks
 
 _SEGMENT = (
     *(
@@ -115,6 +118,12 @@ def memory_entries(db: StoreDatabase) -> list[MemoryEntry]:
     return [MemoryEntry(statement) for statement in SqlMemory(db).all_said()]
 
 
+def task_entries(db: StoreDatabase) -> list[TaskEntry | IssueEntry]:
+    tasks = SqlTasks(db)
+    said = [TaskEntry(statement) for statement in tasks.said()]
+    return [*said, *(IssueEntry(issue) for issue in tasks.issues())]
+
+
 def pause_entries(db: StoreDatabase) -> list[PauseEntry]:
     rows = fetch(db, "SELECT body FROM pauses ORDER BY id")
     return [msgspec.json.decode(body, type=PauseEntry) for (body,) in rows]
@@ -147,6 +156,7 @@ _OTHERS: tuple[Callable[[StoreDatabase], Iterable[Entry]], ...] = (
     checkpoint_entries,
     said_entries,
     memory_entries,
+    task_entries,
     pause_entries,
     forgotten_entries,
 )

@@ -206,6 +206,9 @@ class SqliteForget(SqlRemoval):
 
     def empty_session(self, session: int) -> None:
         self.db.execute("DELETE FROM authored_lines")  # it names sessions and what they wrote
+        which = "(agent, session_id) = (SELECT agent, session_id FROM sessions WHERE id=?)"
+        self.db.execute(f"DELETE FROM approvals WHERE {which}", (session,))
+        self.db.execute("DELETE FROM approval_scans WHERE session_id=?", (session,))
         super().empty_session(session)
 
     def clear_folder(self, session: int) -> None:

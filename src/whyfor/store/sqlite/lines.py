@@ -70,6 +70,10 @@ class SqliteLines:
         values = (sha, path, blob, *about, body)
         self.db.execute("INSERT OR REPLACE INTO authored_lines VALUES(?,?,?,?,?,?,?)", values)
 
+    def drop(self, shas: Iterable[str]) -> None:
+        for sha in shas:
+            self.db.execute("DELETE FROM authored_lines WHERE sha=?", (sha,))
+
     def clear(self) -> None:
         self.db.execute("DELETE FROM authored_lines")
 

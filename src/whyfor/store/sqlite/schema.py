@@ -415,6 +415,82 @@ _M025 = """
 CREATE INDEX observation_files_of_note ON observation_files(key);
 """
 
+# Tasks: what trackers and people say of them, and which part of which session was spent on them.
+# Runs are derived, see story/tasks; a new link may name a task.
+_M026 = """
+CREATE TABLE task_issues(
+  project TEXT NOT NULL, key TEXT NOT NULL, closed_by TEXT NOT NULL, body BLOB NOT NULL,
+  PRIMARY KEY(project, key)) WITHOUT ROWID;
+CREATE INDEX task_issues_closed ON task_issues(closed_by) WHERE closed_by<>'';
+CREATE TABLE task_statements(
+  id INTEGER PRIMARY KEY, project TEXT NOT NULL, key TEXT NOT NULL, at INTEGER NOT NULL, action TEXT NOT NULL,
+  agent TEXT NOT NULL, session_id TEXT NOT NULL, body BLOB NOT NULL,
+  UNIQUE(key, project, at, action, agent, session_id));
+CREATE INDEX task_statements_of_session ON task_statements(session_id) WHERE session_id<>'';
+CREATE TABLE task_scans(session_id INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL, version INTEGER NOT NULL);
+CREATE TABLE task_runs(
+  session_id INTEGER NOT NULL, key TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY(session_id, key)) WITHOUT ROWID;
+CREATE INDEX task_runs_by_key ON task_runs(key);
+CREATE TRIGGER tasks_of_link AFTER INSERT ON parts BEGIN
+  UPDATE task_scans SET version=0 WHERE session_id=NEW.session_id; END;
+CREATE TRIGGER tasks_of_unlink AFTER DELETE ON parts BEGIN
+  UPDATE task_scans SET version=0 WHERE session_id=OLD.session_id; END;
+"""
+
+# Which projects are shared, what waits to be sent of them, what was sent, and each try. A story is
+# put there by whatever saves it, in the same transaction: see sqlite/outbox.py.
+_M027 = """
+CREATE TABLE remotes(project_id INTEGER PRIMARY KEY, share TEXT NOT NULL);
+CREATE TABLE outbox(
+  id INTEGER PRIMARY KEY, project_id INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL,
+  added_at INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, next_at INTEGER NOT NULL DEFAULT 0, error TEXT,
+  sent_at INTEGER, size INTEGER, redacted INTEGER, digest TEXT, UNIQUE(project_id, kind, name));
+CREATE INDEX outbox_by_state ON outbox(state, next_at);
+CREATE TABLE sent(
+  project_id INTEGER NOT NULL, agent TEXT NOT NULL, path TEXT NOT NULL, generation INTEGER NOT NULL,
+  rules TEXT NOT NULL, segments TEXT NOT NULL, PRIMARY KEY(project_id, agent, path)) WITHOUT ROWID;
+CREATE TABLE sync_tries(
+  id INTEGER PRIMARY KEY, at INTEGER NOT NULL, why TEXT NOT NULL, project TEXT NOT NULL, sent INTEGER NOT NULL,
+  refused INTEGER NOT NULL, error TEXT, took INTEGER NOT NULL);
+CREATE TRIGGER outbox_of_story AFTER INSERT ON checkpoints
+WHEN EXISTS(SELECT 1 FROM remotes WHERE project_id=NEW.project_id) BEGIN
+  INSERT INTO outbox(project_id, kind, name, state, added_at)
+    VALUES(NEW.project_id, 'commit', NEW.sha, 'local', unixepoch() * 1000)
+    ON CONFLICT(project_id, kind, name) DO UPDATE SET
+      state=CASE WHEN state IN ('sent', 'refused') THEN 'waits' ELSE state END, next_at=0, error=NULL; END;
+CREATE TRIGGER outbox_of_no_story AFTER DELETE ON checkpoints
+WHEN EXISTS(SELECT 1 FROM remotes WHERE project_id=OLD.project_id) BEGIN
+  UPDATE outbox SET state=CASE WHEN state IN ('sent', 'refused') THEN 'waits' ELSE state END, next_at=0
+    WHERE project_id=OLD.project_id AND kind='commit' AND name=OLD.sha; END;
+"""
+
+# What agents asked to be allowed and who answered, one row for each request, made of events and
+# signals: see story/approval_log.py. What is forgotten there is forgotten here.
+_M028 = """
+CREATE TABLE approvals(
+  id INTEGER PRIMARY KEY, agent TEXT NOT NULL, session_id TEXT NOT NULL, asked_at INTEGER NOT NULL,
+  decision TEXT NOT NULL, answered_by TEXT NOT NULL, body BLOB NOT NULL);
+CREATE INDEX approvals_of_session ON approvals(agent, session_id);
+CREATE INDEX approvals_newest ON approvals(asked_at);
+CREATE INDEX approvals_waiting ON approvals(asked_at) WHERE decision='waiting';
+CREATE TABLE approval_scans(session_id INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL);
+CREATE TRIGGER approvals_of_signal AFTER DELETE ON signals WHEN OLD.session_id IS NOT NULL BEGIN
+  DELETE FROM approvals WHERE agent=OLD.session_agent AND session_id=OLD.session_id; END;
+CREATE TRIGGER approvals_of_deleted AFTER DELETE ON sessions BEGIN
+  DELETE FROM approvals WHERE agent=OLD.agent AND session_id=OLD.session_id;
+  DELETE FROM approval_scans WHERE session_id=OLD.id; END;
+"""
+
+# What the monitor told is among the signals: see model/attention.py.
+_M029 = """
+CREATE INDEX signals_attention ON signals(at) WHERE event='WhyforAttention';
+"""
+
+# What shell commands changed in files, as hooks saw it: few sessions have any.
+_M030 = """
+CREATE INDEX signals_shell ON signals(session_agent, session_id) WHERE event='ShellEdits';
+"""
+
 MIGRATIONS = (
     _M001,
     _M002,
@@ -441,6 +517,11 @@ MIGRATIONS = (
     _M023,
     _M024,
     _M025,
+    _M026,
+    _M027,
+    _M028,
+    _M029,
+    _M030,
 )
 _INDEXED = 15  # the version whose search index is made anew
 VERSION = len(MIGRATIONS)

@@ -29,12 +29,16 @@ if TYPE_CHECKING:
     from whyfor.store.sql.projects import SqlProjects
     from whyfor.store.sql.signals import SqlSignals
     from whyfor.store.sql.stats import SqlStats
+    from whyfor.store.sql.tasks import SqlTasks
     from whyfor.store.sql.vectors import SqlVectors
+    from whyfor.store.sqlite.approvals import SqliteApprovals
     from whyfor.store.sqlite.capture import SqliteCapture
     from whyfor.store.sqlite.forget import SqliteForget
     from whyfor.store.sqlite.lines import SqliteLines
     from whyfor.store.sqlite.links import SqliteLinks
+    from whyfor.store.sqlite.outbox import SqliteOutbox
     from whyfor.store.sqlite.search import SqliteSearch
+    from whyfor.store.sqlite.telemetry import SqliteTelemetry
 
 # Each table, with its indexes. A check of the whole database also reads the search index as such,
 # which takes three times as long as all the rest.
@@ -99,6 +103,24 @@ class SqliteStore:
         return SqliteLines(self.db)
 
     @cached_property
+    def outbox(self) -> SqliteOutbox:
+        from whyfor.store.sqlite.outbox import SqliteOutbox
+
+        return SqliteOutbox(self.db)
+
+    @cached_property
+    def telemetry(self) -> SqliteTelemetry:
+        from whyfor.store.sqlite.telemetry import SqliteTelemetry
+
+        return SqliteTelemetry(self.db)
+
+    @cached_property
+    def approvals(self) -> SqliteApprovals:
+        from whyfor.store.sqlite.approvals import SqliteApprovals
+
+        return SqliteApprovals(self.db)
+
+    @cached_property
     def signals(self) -> SqlSignals:
         from whyfor.store.sql.signals import SqlSignals
 
@@ -121,6 +143,12 @@ class SqliteStore:
         from whyfor.store.sql.vectors import SqlVectors
 
         return SqlVectors(self.db)
+
+    @cached_property
+    def tasks(self) -> SqlTasks:
+        from whyfor.store.sql.tasks import SqlTasks
+
+        return SqlTasks(self.db)
 
     @cached_property
     def feed(self) -> SqlFeed:
