@@ -53,6 +53,19 @@ class MemorySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: dict[str, Any] = {}
 
 
+class TaskSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How tasks of other trackers are named, from [tasks] in config.toml."""
+
+    # Of KEY-123 the part before the hyphen; such names then count in prompts and messages too.
+    keys: list[Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9]{1,9}$")]] = []
+
+
+class CostSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What work may cost, from [cost] in config.toml."""
+
+    day_budget: Annotated[float, msgspec.Meta(gt=0)] | None = None  # dollars at list price
+
+
 class Settings(msgspec.Struct, frozen=True):
     """Where Whyfor's data is and what Whyfor may read."""
 
@@ -73,6 +86,10 @@ class Settings(msgspec.Struct, frozen=True):
     """How many days each kind of data is kept before it is deleted; from config.toml."""
     memory: MemorySettings = MemorySettings()
     """What next sessions are told; from config.toml."""
+    tasks: TaskSettings = TaskSettings()
+    """How tasks of other trackers are named; from config.toml."""
+    cost: CostSettings = CostSettings()
+    """What a day may cost; from config.toml."""
     semantic: dict[str, Any] = {}
     """Which model makes vectors of texts; from config.toml. Checked where it is used: a wrong one
     must not stop capture."""
@@ -81,6 +98,8 @@ class Settings(msgspec.Struct, frozen=True):
     must stop exports, not capture."""
     notify: dict[str, Any] = {}
     """Notification settings from config.toml, also checked where they are used."""
+    lend: Any = None
+    """What lends the store of a team's project, see store/open.py; None: it is in `home`."""
 
     @property
     def database(self) -> Path:
@@ -94,6 +113,21 @@ class Settings(msgspec.Struct, frozen=True):
     def journal(self) -> Path:
         return self.home / "journal.jsonl"
 
+    @property
+    def imports(self) -> Path:
+        """Where files from elsewhere are while they are read."""
+        return self.home / "imports"
+
+    @property
+    def remotes(self) -> Path:
+        """What was decided about sharing; no file if nothing is shared."""
+        return self.home / "remotes.json"
+
+    @property
+    def shares_anything(self) -> bool:
+        """Whether others may have stories of projects; cheap, for those who ask with every run."""
+        return self.lend is None and self.remotes.exists()
+
 
 class ConfigFile(msgspec.Struct, frozen=True):
     """The content of config.toml; unknown keys are ignored."""
@@ -103,6 +137,8 @@ class ConfigFile(msgspec.Struct, frozen=True):
     exclude: Exclude = Exclude()
     retention: Retention = Retention()
     memory: MemorySettings = MemorySettings()
+    tasks: TaskSettings = TaskSettings()
+    cost: CostSettings = CostSettings()
     semantic: dict[str, Any] = {}
     redact: dict[str, Any] = {}
     notify: dict[str, Any] = {}
@@ -124,6 +160,8 @@ def load(env: Mapping[str, str] | None = None) -> Settings:
         checkout_line=file.checkout_line,
         retention=file.retention,
         memory=file.memory,
+        tasks=file.tasks,
+        cost=file.cost,
         semantic=file.semantic,
         redact=file.redact,
         notify=file.notify,

@@ -8,6 +8,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+_umask: list[int] = []  # as it was when we were started
+
+
+def own_files_only() -> None:
+    """From now on, let what this process writes be its owner's alone."""
+    before = os.umask(0o077)
+    if not _umask:
+        _umask.append(before)
+
+
+def usual_umask() -> int:
+    """Return the umask that this process was started with."""
+    if not _umask:
+        own_files_only()
+    return _umask[0]
+
 
 def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
     """Replace a file's content atomically; a link stays a link, and an existing file keeps its

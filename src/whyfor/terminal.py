@@ -222,6 +222,14 @@ def data_stream() -> BinaryIO:
     return stream.buffer
 
 
+def write_screen(text: str) -> None:
+    """Write a recorded program's output to the terminal. It must be clean of all but what moves the
+    cursor and colours text: see `model/terminal_output.py`."""
+    stream = raw_stream()
+    stream.buffer.write(text.encode("utf-8", "replace"))
+    stream.buffer.flush()
+
+
 def write_data(data: bytes) -> None:
     data_stream().write(data)
 

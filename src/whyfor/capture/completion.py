@@ -10,11 +10,13 @@ import msgspec
 from whyfor.capture.compare import final_segments, segment_key
 from whyfor.capture.rebuild import final_sources
 from whyfor.model.memory import statement_id
+from whyfor.model.tasks import said_id
 from whyfor.store.journal import (
     AliasEntry,
     CheckpointEntry,
     Entry,
     ForgottenEntry,
+    IssueEntry,
     MemoryEntry,
     MergedEntry,
     MovedEntry,
@@ -24,6 +26,7 @@ from whyfor.store.journal import (
     PauseEntry,
     PlaceEntry,
     SegmentEntry,
+    TaskEntry,
 )
 
 Source = tuple[str, str]  # agent and path
@@ -80,7 +83,7 @@ def _is_gone(entry: Entry, gone: set[str]) -> bool:
             return entry.commit in gone or f"{entry.agent}:{entry.session_id}" in gone
         case NoteEntry():
             return entry.commit in gone
-        case MemoryEntry():
+        case MemoryEntry() | TaskEntry():
             return f"{entry.statement.agent}:{entry.statement.session_id}" in gone
         case CheckpointEntry():
             return entry.checkpoint.commit in gone
@@ -246,6 +249,10 @@ def _subject(entry: Entry) -> Hashable:
             return "note", entry.commit, entry.at
         case MemoryEntry():
             return "memory", *statement_id(entry.statement)
+        case TaskEntry():
+            return "task", *said_id(entry.statement)
+        case IssueEntry():
+            return "issue", entry.issue.project, entry.issue.key
         case PauseEntry():
             return "pause", entry.id
         case _:

@@ -30,12 +30,14 @@ from whyfor.store.journal import (
     CheckpointEntry,
     Entry,
     ForgottenEntry,
+    IssueEntry,
     Journal,
     MemoryEntry,
     NoCheckpointEntry,
     NoteEntry,
     OverrideEntry,
     SegmentEntry,
+    TaskEntry,
 )
 from whyfor.store.protocol import Store
 from whyfor.store.tombstones import FORGET_MARKER
@@ -108,6 +110,9 @@ def replay_forget(rebuild: Rebuild, entries: Sequence[Entry], pending: PendingFo
     _replay_sessions(rebuild, entries, pending)
     facet.keep_notes((e.commit, e.at) for e in entries if isinstance(e, NoteEntry))
     rebuild.store.memory.keep_said(e.statement for e in entries if isinstance(e, MemoryEntry))
+    tasks = rebuild.store.tasks
+    tasks.keep_said(e.statement for e in entries if isinstance(e, TaskEntry))
+    tasks.keep_issues(e.issue for e in entries if isinstance(e, IssueEntry))
     facet.keep_overrides(
         (e.commit, e.agent, e.session_id) for e in entries if isinstance(e, OverrideEntry)
     )

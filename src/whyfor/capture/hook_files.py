@@ -12,7 +12,8 @@ import msgspec
 from whyfor.agents import AGENTS
 from whyfor.agents.facts import HookEvent
 from whyfor.agents.hooks import MARK
-from whyfor.capture.manifest import hook_folder
+from whyfor.agents.plugins import PluginWords
+from whyfor.capture.manifest import SNAPSHOT, hook_folder
 from whyfor.config import Settings
 from whyfor.files import make_folders, replace
 from whyfor.git import hooks as git_hooks
@@ -34,12 +35,19 @@ def launcher() -> bytes:
     )
 
 
+def snapshot_command() -> bytes:
+    """Return the command that looks at a work tree, one word per line."""
+    return os.fsencode("\n".join([sys.executable, "-I", "-m", "whyfor.capture.shell_edits", ""]))
+
+
 class HookAnswers(msgspec.Struct, frozen=True):
     """When a hook may print something: nothing unless the person asked for it."""
 
     annotate: bool = False  # after a commit
     memory: bool = False  # at a session's start
     prompts: bool = False  # with a prompt
+    rules: bool = False  # when the agent asks the person
+    shell_edits: bool = False  # nothing printed: the work tree is looked at around shell commands
 
 
 def hook_command(settings: Settings, agent: str, on: HookEvent, answers: HookAnswers) -> str:
@@ -47,17 +55,22 @@ def hook_command(settings: Settings, agent: str, on: HookEvent, answers: HookAns
     asks = "--annotate " if answers.annotate and on.annotate else ""
     asks += "--remember " if answers.memory and on.remember else ""
     asks += "--recall " if answers.prompts and on.prompt else ""
+    asks += "--rules " if answers.rules and on.approve else ""
+    asks += f"--snapshot {on.snapshot} " if answers.shell_edits and on.snapshot else ""
     return (
         f"test -x {python} && {python} -I -S {hook} --agent {agent} {asks}{on.event} 2>/dev/null; "
         f"exit 0 {MARK}"
     )
 
 
-def plugin_hook(settings: Settings, agent: str) -> list[str]:
-    """Return the command by which a plugin asks what a session is told at its start."""
+def plugin_words(
+    settings: Settings, agent: str, *, memory: bool, answers: dict[str, str] | None
+) -> PluginWords:
+    """Return what a plugin runs: the hook, at a session's start only if it is told something."""
     hook = str(hook_folder(settings) / "hook.py")
-    words = [interpreter(), "-I", "-S", hook, "--agent", agent, "--remember", "SessionStart"]
-    return [to_text(word) for word in words]
+    tell = [to_text(word) for word in (interpreter(), "-I", "-S", hook, "--agent", agent)]
+    asks = [*tell, "--remember", "SessionStart"] if memory else None
+    return PluginWords(tell=tell, hook=asks, answers=answers)
 
 
 def server_variables(settings: Settings) -> dict[str, str]:
@@ -79,7 +92,7 @@ def quote_word(word: str) -> str:
 def hook_files() -> dict[str, bytes]:
     """Return the files of our hook directory, by name."""
     copied = {name: files("whyfor").joinpath("hook", name).read_bytes() for name in FILES}
-    return {**copied, "launch": launcher()}
+    return {**copied, "launch": launcher(), SNAPSHOT: snapshot_command()}
 
 
 def caller(settings: Settings, notice: bool = True) -> git_hooks.Caller:

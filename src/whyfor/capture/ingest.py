@@ -21,6 +21,7 @@ from whyfor.capture.filters.gate import CaptureGate
 from whyfor.capture.filters.paused import PauseFilter
 from whyfor.capture.filters.pauses import Pauses
 from whyfor.capture.parse import SegmentParser
+from whyfor.capture.recordings import remove_forgotten, remove_stored
 from whyfor.capture.unreadable import (
     PartFailed,
     Unreadable,
@@ -258,6 +259,7 @@ class Ingest:
         ):
             if progress:
                 progress(now.size)
+            remove_stored(source, found.path, self.journal.path.parent, now.size)
             return
         name = to_text(found.path)
         if (why := self.remembered.refusal(name, now)) is not None:
@@ -269,6 +271,7 @@ class Ingest:
             raise NotFound(f"{name} is of a session that was forgotten", "It stays forgotten.")
         if self._is_forgotten(source):
             self._pass_by(source, now)
+            remove_forgotten(source, found.path, self.journal.path.parent)
         elif not self._is_excluded(source, found.path):
             self._read(source, found.path, now, progress)
         self.remembered.remove(name)

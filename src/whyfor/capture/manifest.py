@@ -14,11 +14,14 @@ from whyfor.agents.servers import remove_server, same_but_for_server, server_pla
 from whyfor.config import Settings
 from whyfor.files import make_folders, replace
 from whyfor.hook import FILES
+from whyfor.hook.rule_form import PREPARED
 from whyfor.model.errors import BadInput, WhyforError
 from whyfor.model.paths import to_path, to_text
 
+ANSWER_KEY = "answer.key"  # what an agent shows when it asks our server
 BLOCKS = "memory"  # the folder of what next sessions are told, below that of the hook
 TOLD = "told"  # and of the sessions that were
+SNAPSHOT = "snapshot"  # the command that looks at a work tree, below the folder of the hook
 
 
 class Rewrite(msgspec.Struct, frozen=True):
@@ -52,6 +55,8 @@ class ChangedByInit(msgspec.Struct, omit_defaults=True):
     memory: bool = False
     prompts: bool = False  # sessions are told of notes with a prompt, too
     server: bool = False  # our MCP server is listed in it
+    rules: bool = False  # rules may answer the agent's requests
+    shell_edits: bool = False  # the work tree is looked at around shell commands
     lines: list[str] = []  # for exclude: those we added
 
 
@@ -61,6 +66,8 @@ class InstallManifest(msgspec.Struct, omit_defaults=True):
     repositories: dict[str, bool] = {}  # git folder → whether we made the folder of hooks in it
     memory: bool | None = None  # whether sessions are told of earlier ones; None: nobody was asked
     prompts: bool = False  # whether also with a prompt
+    rules: bool = False  # whether rules may answer agents' requests
+    shell_edits: bool = False  # whether the work tree is looked at around shell commands
 
 
 def hook_folder(settings: Settings) -> Path:
@@ -88,7 +95,7 @@ def save_manifest(settings: Settings, footprint: InstallManifest) -> None:
         make_folders(folder)
         replace(folder / "installed.json", msgspec.json.format(msgspec.json.encode(footprint)))
         return
-    for name in (*FILES, "launch", "installed.json"):
+    for name in (*FILES, "launch", SNAPSHOT, "installed.json", PREPARED, ANSWER_KEY):
         (folder / name).unlink(missing_ok=True)
     for made in ("__pycache__", BLOCKS, TOLD):
         shutil.rmtree(folder / made, ignore_errors=True)
@@ -123,7 +130,8 @@ def change(
         else:
             known.annotate = record.annotate
             known.memory, known.prompts = record.memory, record.prompts
-            known.server = record.server
+            known.server, known.rules = record.server, record.rules
+            known.shell_edits = record.shell_edits
             known.lines = list(dict.fromkeys([*known.lines, *record.lines]))
         if keep:
             keep()

@@ -13,7 +13,16 @@ from pathlib import Path
 import msgspec
 
 _OURS = (
-    *("segments", "spool", "hook", "redacted", "journal.jsonl*", "ingest.lock", "config.toml"),
+    *(
+        "segments",
+        "spool",
+        "hook",
+        "recordings",
+        "redacted",
+        "journal.jsonl*",
+        "ingest.lock",
+        "config.toml",
+    ),
     *("whyfor.db*", "rebuild.db*", "top.lock"),
 )
 # the dashboard's key among them: closing what others may have read would only hide it

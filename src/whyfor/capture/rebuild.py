@@ -18,6 +18,7 @@ from whyfor.store.journal import (
     CheckpointEntry,
     Entry,
     ForgottenEntry,
+    IssueEntry,
     Journal,
     MemoryEntry,
     MovedEntry,
@@ -27,6 +28,7 @@ from whyfor.store.journal import (
     PauseEntry,
     PlaceEntry,
     SegmentEntry,
+    TaskEntry,
 )
 from whyfor.store.protocol import Store
 
@@ -181,6 +183,10 @@ class Rebuild:
                 self.checkpoints.note(entry)
             case MemoryEntry(statement):
                 self.store.memory.state(statement)
+            case TaskEntry(statement):
+                self.store.tasks.state(statement)
+            case IssueEntry(issue):
+                self.store.tasks.save_issue(issue)
             case AliasEntry():
                 self.writer.adopt(entry.path, entry.project)
                 self.store.projects.save_alias(entry)

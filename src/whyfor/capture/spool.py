@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from whyfor.agents import AGENTS, decode
+from whyfor.agents import AGENTS, RECORDED, decode
+from whyfor.model.approvals import ANSWERED, DECIDED, ToldDecision
+from whyfor.model.attention import ATTENTION, AttentionMark, mark_data
 from whyfor.model.gaps import Gap
 from whyfor.model.paths import to_text
 from whyfor.model.printed import printed, reported
+from whyfor.model.shell_edits import SHELL_EDITS, ShellEdits
 from whyfor.model.signals import Process, Signal
 from whyfor.model.sources import Source, UnparsedRecord
+from whyfor.model.telemetry import TELEMETRY, TelemetryRequest
 from whyfor.model.times import DAY
 
+OWN = "whyfor"  # whose lines are of no agent's hook
 HOOK = "hook"  # whose files these are, where transcripts have an agent
 KEPT = 2 * DAY  # ms a file stays after its last line, though all of it is stored
 _ENDING = ".spool"
@@ -28,6 +34,7 @@ _FACTS = (
     "transcript_path agent_transcript_path error"
 ).split()
 _MAX_FACT = 500
+_MAX_REFS = 100  # of one push
 _MAX_ASKED = 8000  # characters of a command that are shown to the person who may allow it
 # prints commits that may be somebody else's
 _REPLAYS = re.compile(r"\b(rebase|cherry-pick|am|pull)\b")
@@ -52,6 +59,12 @@ class Envelope(msgspec.Struct, frozen=True):
     incomplete: bool = False
     # what the hook told the session of earlier ones
     memory: dict[str, Any] = {}
+    # what a rule or a person in the browser answered, as the hook or the server tells
+    answer: dict[str, Any] = {}
+    # what the monitor told a person, or a person muted
+    attention: dict[str, Any] = {}
+    # a request to a model, as an agent's telemetry tells
+    telemetry: dict[str, Any] = {}
     payload: bytes = b""
 
 
@@ -119,7 +132,29 @@ def signal(envelope: Envelope, around: Around) -> Signal:
         return Signal(envelope.at, envelope.agent, "probe", envelope.cwd or None, data=facts)
     if envelope.agent == "git":
         return _of_git(envelope, around)
+    if envelope.event == ATTENTION:
+        return _of_monitor(envelope, payload)
+    if envelope.event == TELEMETRY:
+        return _of_telemetry(envelope, payload)
+    if envelope.event == SHELL_EDITS:
+        return _of_shell(envelope, payload)
     return _of_agent(envelope, payload)
+
+
+def _of_shell(envelope: Envelope, payload: dict[str, Any]) -> Signal:
+    """What a command changed, as the process says that our hook started."""
+    ident = payload.get("session_id")
+    known = isinstance(ident, str)
+    return Signal(
+        at=envelope.at,
+        agent=envelope.agent,
+        event=envelope.event,
+        cwd=envelope.cwd or None,
+        session_agent=envelope.agent if known else None,
+        session_id=ident if known else None,
+        how="payload" if known else None,
+        data={"shell": payload},
+    )
 
 
 def _payload(envelope: Envelope) -> dict[str, Any]:
@@ -147,6 +182,8 @@ def _of_agent(envelope: Envelope, payload: dict[str, Any]) -> Signal:
         data["asked"] = asked
     if envelope.memory:
         data["memory"] = envelope.memory
+    if envelope.answer:
+        data["answer"] = envelope.answer
     ident, how = _own_session(envelope, payload)
     return Signal(
         at=envelope.at,
@@ -158,6 +195,20 @@ def _of_agent(envelope: Envelope, payload: dict[str, Any]) -> Signal:
         how=how,
         chain=envelope.chain,
         data=data,
+    )
+
+
+def _of_monitor(envelope: Envelope, payload: dict[str, Any]) -> Signal:
+    """A line of our own: of no agent, so that nobody takes it for a hook that works."""
+    agent, ident = payload.get("session_agent"), payload.get("session_id")
+    known = isinstance(agent, str) and isinstance(ident, str)
+    return Signal(
+        at=envelope.at,
+        agent=OWN,
+        event=ATTENTION,
+        session_agent=agent if known else None,
+        session_id=ident if known else None,
+        data={"attention": envelope.attention},
     )
 
 
@@ -209,13 +260,29 @@ def _asked(agent: str, payload: dict[str, Any]) -> dict[str, Any]:
 
 def _own_session(envelope: Envelope, payload: dict[str, Any]) -> tuple[str | None, str | None]:
     agent = AGENTS.get(envelope.agent)
-    if agent and not agent.owns_hook(payload):
+    own = envelope.event in (ANSWERED, DECIDED) or agent is None or agent.owns_hook(payload)
+    if not own:
         return None, None
     ident = payload.get("session_id") or payload.get("sessionId")
     if isinstance(ident, str):
         return ident, "payload"
     ident = dict(reversed(named_sessions(envelope.env))).get(envelope.agent)
     return ident, "env" if ident else None
+
+
+def _of_telemetry(envelope: Envelope, payload: dict[str, Any]) -> Signal:
+    agent, ident = payload.get("session_agent"), payload.get("session_id")
+    is_known = isinstance(agent, str) and isinstance(ident, str)
+    return Signal(
+        at=envelope.at,
+        agent=OWN,
+        event=TELEMETRY,
+        cwd=None,
+        session_agent=agent if is_known else None,
+        session_id=ident if is_known else None,
+        how="payload" if is_known else None,
+        data={"request": envelope.telemetry},
+    )
 
 
 # -- git's hooks ---------------------------------------------------------------------------------
@@ -268,10 +335,12 @@ def _routed(envelope: Envelope, around: Around) -> tuple[tuple[str, str] | None,
 def named_sessions(env: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the sessions that the environment names, the most reliable first."""
     agent, _, ident = env.get("WHYFOR_SESSION", "").partition(":")
-    found = [(agent, ident)] if agent and ident else []
+    told = [(agent, ident)] if agent and ident else []
+    found: list[tuple[str, str]] = []
     for name in AGENTS:
         found += [(name, env[key]) for key in _session_variables(name) if env.get(key)]
-    return found
+    # an agent inside a recorded terminal knows better
+    return [*found, *told] if agent in RECORDED else [*told, *found]
 
 
 def _session_variables(agent: str) -> tuple[str, ...]:
@@ -293,8 +362,100 @@ def _git_facts(envelope: Envelope) -> dict[str, Any]:
         data["moved"] = envelope.args[:3]
     elif envelope.event == "pre-push":
         data["remote"] = first
+        data["refs"] = _pushed_refs(envelope.payload)
+        if envelope.chain:
+            data["pushing"] = [envelope.chain[0].pid, envelope.chain[0].start]
     return data
+
+
+def _pushed_refs(payload: bytes) -> list[list[str]]:
+    """Return what is about to be pushed: the local name, its commit, the name on the remote. The
+    commit is all zeros where something is deleted there."""
+    words = payload.decode("utf-8", "replace").split()
+    found = []
+    for at in range(0, len(words) - 3, 4):
+        local, sha, remote, _ = words[at : at + 4]
+        if _is_sha(sha):
+            found.append([local[:_MAX_FACT], sha, remote[:_MAX_FACT]])
+    return found[:_MAX_REFS]
 
 
 def _is_sha(word: str) -> bool:
     return len(word) in (40, 64) and not word.strip("0123456789abcdef")
+
+
+# -- our own lines -------------------------------------------------------------------------------
+
+
+def append_answer(home: Path, agent: str, session_id: str, answer: dict[str, Any]) -> None:
+    """Append what was answered for a person, and wait until it is on disk. Raises OSError."""
+    now = int(time.time() * 1000)
+    _append(home, [_own_line(agent, session_id, now, ANSWERED, answer)])
+
+
+def append_decisions(home: Path, told: Sequence[ToldDecision]) -> None:
+    """Append what telemetry tells of decisions, and wait until it is on disk: the list of approvals
+    is made of it as of what hooks tell. The same told twice counts once. Raises OSError."""
+    lines = []
+    for each in told:
+        answer = {
+            "answer": "allow" if each.allowed else "deny",
+            "by": each.by,
+            "source": each.source[:_MAX_FACT],
+            "call": each.call[:_MAX_FACT],
+            "tool": each.tool[:_MAX_FACT],
+            "action": each.action[:_MAX_ASKED],
+            "reason": each.reason[:_MAX_FACT],
+        }
+        given = {name: value for name, value in answer.items() if value}
+        lines.append(_own_line(each.agent, each.session_id, each.at, DECIDED, given))
+    if lines:
+        _append(home, lines)
+
+
+def _own_line(agent: str, session_id: str, at: int, event: str, answer: dict[str, Any]) -> bytes:
+    header = {"v": 1, "at": at, "agent": agent, "event": event, "answer": answer}
+    payload = msgspec.json.encode({"session_id": session_id})
+    return b"\n" + msgspec.json.encode(header) + b"\t" + payload + b"\n"
+
+
+def append_mark(home: Path, session: tuple[str, str] | None, mark: AttentionMark, at: int) -> None:
+    """Append what the monitor told or a person muted, at a time in ms. Raises OSError."""
+    header = {"v": 1, "at": at, "agent": OWN, "event": ATTENTION, "attention": mark_data(mark)}
+    whose = {"session_agent": session[0], "session_id": session[1]} if session else {}
+    line = b"\n" + msgspec.json.encode(header) + b"\t" + msgspec.json.encode(whose) + b"\n"
+    _append(home, [line])
+
+
+def append_requests(home: Path, told: Sequence[TelemetryRequest]) -> None:
+    """Append what telemetry tells of requests to models, and wait until it is on disk. Raises
+    OSError."""
+    lines = []
+    for each in told:
+        header = {"v": 1, "at": each.at, "agent": OWN, "event": TELEMETRY, "telemetry": each}
+        whose = {"session_agent": each.agent, "session_id": each.session_id}
+        line = msgspec.json.encode(header) + b"\t" + msgspec.json.encode(whose)
+        lines.append(b"\n" + line + b"\n")
+    if lines:
+        _append(home, lines)
+
+
+def append_shell_edits(home: Path, agent: str, top: str, told: ShellEdits) -> None:
+    """Append what a command changed, and wait until it is on disk. Raises OSError."""
+    at = int(time.time() * 1000)
+    header = {"v": 1, "at": at, "agent": agent, "event": SHELL_EDITS, "cwd": top}
+    _append(home, [b"\n" + msgspec.json.encode(header) + b"\t" + msgspec.json.encode(told) + b"\n"])
+
+
+def _append(home: Path, lines: list[bytes]) -> None:
+    folder = home / "spool"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path = folder / time.strftime(f"%Y-%m-%d{_ENDING}", time.gmtime())
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        left = memoryview(b"".join(lines))
+        while left:
+            left = left[os.write(fd, left) :]
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from whyfor import __version__
+from whyfor.agents import UnknownAgent
 from whyfor.capture.tail import Stat, TooLarge
 from whyfor.files import replace
 from whyfor.model.errors import StoreFault, WhyforError
@@ -37,6 +38,8 @@ class PartFailed(Exception):
 def stops_everything(error: Exception, path: Path, home: Path) -> bool:
     """Return whether a failure while reading a file has another cause than that file, so that the
     run must end."""
+    if isinstance(error, UnknownAgent):
+        return False
     if isinstance(error, StoreFault):
         return False  # of these bytes; whether the database is damaged is looked at after the run
     if isinstance(error, WhyforError) or type(error).__module__.startswith("obstore"):
@@ -57,6 +60,8 @@ def reason_of(error: BaseException) -> str:
     """Return the reason of a failure in one line."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
+    if isinstance(error, UnknownAgent):
+        return error.message
     lines = str(error).splitlines()
     if isinstance(error, StoreFault):
         return to_text(lines[0])[:_MAX_REASON]

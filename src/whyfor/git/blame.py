@@ -19,6 +19,7 @@ _HEAD = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (\d+) (\d+)(?: (\d+))?\n")
 _LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
 _SYMLINK, _SUBMODULE = b"120000", b"160000"
 # How a refusal of git begins that is about what the user asked for.
+_LIST = re.compile(r"fatal: (?:invalid object name|could not open object name list)")
 _RANGE = re.compile(r"fatal: (?:-L|file .* has only|.*argument)")
 
 
@@ -102,6 +103,11 @@ def blame_porcelain(
         return done.out
     said = done.err.decode("utf-8", "replace").splitlines()
     reason = next((line for line in said if line.startswith("fatal: ")), done.complaint)
+    if _LIST.match(reason):
+        raise BadInput(
+            "git cannot read a list of commits to ignore",
+            "See: git config --show-origin blame.ignoreRevsFile, and --ignore-revs-file",
+        )
     if done.code is None or not _RANGE.match(reason):
         raise NotFound(f"git cannot blame {path}: {reason}", "See: git log -- FILE")
     raise BadInput(f"git refused: {reason}", "See: whyfor blame --help")

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -35,6 +34,8 @@ _DIFF = tuple(
     "--no-ext-diff --no-textconv --submodule=short --src-prefix=a/ --dst-prefix=b/".split()
 )
 _RENAMES = ("-M", "-l400")
+PLAIN_MODES = (b"100644", b"100755")  # of files that are no links and no submodules
+_PLUS, _MINUS, _AT, _BACKSLASH = b"+-@\\"
 _PATHS = 48  # in one question: git compares each name in a tree with each of them
 _HEX = re.compile(r"[0-9a-f]{4,64}")
 _NAME = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
@@ -57,6 +58,10 @@ class FileChange(msgspec.Struct):
     blob: str = ""  # what the file is after it
     # where in `added` each block of lines begins that stand together
     starts: list[int] = msgspec.field(default_factory=list)
+    old_blob: str = ""  # what it was before
+    plain: bool = True  # a file, not a link or a submodule
+    # of each block its first line and how many come, the first that goes for them and how many
+    hunks: list[tuple[int, int, int, int]] = msgspec.field(default_factory=list)
 
 
 # -- commits -------------------------------------------------------------------------------------
@@ -183,6 +188,16 @@ def read_file_changes(
         yield from _read(folder, shas, edge, options)
 
 
+def read_changes_of(
+    folder: GitPlace, shas: Sequence[str], paths: Sequence[str]
+) -> Iterator[tuple[str, list[FileChange]]]:
+    """Yield commits with the changes of the same files; a commit may come more than once, each
+    time with other files."""
+    for first in range(0, len(paths), _PATHS):
+        few = paths[first : first + _PATHS]
+        yield from read_file_changes(folder, dict.fromkeys(shas, few))
+
+
 def _bundles(wanted: Mapping[str, Iterable[str]]) -> Iterator[tuple[list[str], set[str]]]:
     """Put commits together that are asked about at once, and the paths of all of them."""
     shas: list[str] = []
@@ -279,9 +294,8 @@ class _DiffReader:
         lines = iter(stream)
         for raw in lines:
             if raw.startswith(b"@@ "):
-                # all of its lines at once: inside a hunk nothing is a header
-                self._hunk(*_hunk(raw), lines)
-            elif _NAME.fullmatch(raw):
+                raw = self._hunks(raw, lines)
+            if _NAME.fullmatch(raw):
                 if self.sha is not None:
                     yield self.sha, self.found
                 self._begin(raw.strip().decode())
@@ -290,27 +304,39 @@ class _DiffReader:
         if self.sha is not None:
             yield self.sha, self.found
 
-    def _hunk(self, minus: int, plus: int, lines: Iterator[bytes]) -> None:
-        """Take a hunk's lines: those removed, then those added. "\\ No newline at end of file" may
-        follow both, and is none of them; the second one is skipped as a header is."""
+    def _hunks(self, head: bytes, lines: Iterator[bytes]) -> bytes:
+        """Take the hunks of a file, from the head of the first on, and keep their lines as far as
+        there is room. Return the line after them: the first without a sign."""
         change = self.change
-        change.minus += minus
-        change.plus += plus
-        change.starts.append(len(change.added))
-        self._take(lines, minus, change.removed)
-        if not plus:
-            return
-        first = next(lines, b"")
-        if first.startswith(b"\\"):
-            first = next(lines, b"")
-        self._take(chain([first], lines), plus, change.added)
+        room = max(0, self.budget)
+        added: list[bytes] = []
+        removed: list[bytes] = []
+        for raw in chain([head], lines):
+            sign = raw[0]
+            if sign == _PLUS:
+                if len(added) < room:
+                    added.append(raw)
+            elif sign == _MINUS:
+                if len(removed) < room:
+                    removed.append(raw)
+            elif sign == _AT:
+                self._hunk(raw, len(change.added) + len(added))
+            elif sign != _BACKSLASH:  # "\ No newline at end of file"
+                break
+        else:
+            raw = b""
+        change.removed += [line[1:].rstrip(b"\r\n") for line in removed]
+        change.added += [line[1:].rstrip(b"\r\n") for line in added[: room - len(removed)]]
+        return raw
 
-    def _take(self, lines: Iterator[bytes], count: int, into: list[bytes]) -> None:
-        """Read so many lines, and keep them as far as there is room."""
-        kept = min(count, max(0, self.budget))
-        self.budget -= count
-        into += [line[1:].rstrip(b"\r\n") for line in islice(lines, kept)]
-        deque(islice(lines, count - kept), maxlen=0)
+    def _hunk(self, raw: bytes, start: int) -> None:
+        hunk = hunk_places(raw)
+        change = self.change
+        change.hunks.append(hunk)
+        change.starts.append(start)
+        change.plus += hunk[1]
+        change.minus += hunk[3]
+        self.budget -= hunk[1] + hunk[3]
 
     def _header(self, raw: bytes) -> None:
         if raw.startswith(b":"):
@@ -333,18 +359,24 @@ def _patch_parts(found: list[FileChange]) -> Iterator[FileChange]:
 def _listed(raw: bytes) -> FileChange:
     """Parse a raw line: `:100644 100644 <sha> <sha> R087<tab>old<tab>new`."""
     about, *names = raw.rstrip(b"\n").split(b"\t")
-    status = about.rsplit(b" ", 1)[1][:1].decode()
+    _, mode, old_blob, blob, status = about.split(b" ")
     paths = [unquote_name(name) for name in names]
     return FileChange(
-        paths[-1], paths[0] if len(paths) > 1 else None, status, blob=about.split(b" ")[3].decode()
+        path=paths[-1],
+        old_path=paths[0] if len(paths) > 1 else None,
+        status=status[:1].decode(),
+        blob=blob.decode(),
+        old_blob=old_blob.decode(),
+        plain=mode in PLAIN_MODES,
     )
 
 
-def _hunk(header: bytes) -> tuple[int, int]:
-    """Parse `@@ -a,b +c,d @@`; the hunk has b removed and d added lines."""
-    _, old, new, _ = header.split(b" ", 3)
-    minus, plus = old.partition(b",")[2], new.partition(b",")[2]
-    return int(minus or 1), int(plus or 1)
+def hunk_places(head: bytes) -> tuple[int, int, int, int]:
+    """Parse `@@ -a,b +c,d @@`: return c, d, a, b; a count that is left out is 1."""
+    _, old, new, _ = head.split(b" ", 3)
+    first, _, plus = new.partition(b",")
+    gone, _, minus = old.partition(b",")
+    return int(first), int(plus or 1), -int(gone), int(minus or 1)
 
 
 def unquote_name(name: bytes) -> str:

@@ -9,7 +9,7 @@ from typing import IO
 import msgspec
 
 from whyfor.git import run
-from whyfor.git.history import unquote_name
+from whyfor.git.history import PLAIN_MODES, FileChange, hunk_places, unquote_name
 from whyfor.git.place import GitPlace
 
 BLOB_MAX = 8 << 20  # bytes of a file; the lines of a larger one are not read
@@ -20,8 +20,6 @@ _DIFF = tuple(
     "--dst-prefix=b/".split()
 )
 _NAME = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
-_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_FILES = (b"100644", b"100755")
 
 
 class LineChange(msgspec.Struct):
@@ -38,6 +36,30 @@ class LineChange(msgspec.Struct):
     # by the first of the lines that came: how many, and which lines went for them
     hunks: list[tuple[int, int, int, int]] = []
     binary: bool = False
+
+    @classmethod
+    def of(cls, change: FileChange) -> LineChange:
+        """Return the same of a change whose lines were read."""
+        made = cls(
+            path=change.path,
+            old_path=change.old_path,
+            status=change.status,
+            old_blob=change.old_blob,
+            blob=change.blob,
+            plain=change.plain,
+            added=[],
+            hunks=[],
+        )
+        for hunk in change.hunks:
+            made.add_hunk(hunk)
+        return made
+
+    def add_hunk(self, hunk: tuple[int, int, int, int]) -> None:
+        first, plus, _, minus = hunk
+        self.hunks.append(hunk)
+        self.removed += minus
+        if plus:
+            self.added.append((first, plus))
 
     @property
     def plus(self) -> int:
@@ -58,20 +80,54 @@ def read_line_changes(
 ) -> Iterator[tuple[str, list[LineChange]]]:
     """Yield each commit with the files it changes; none for merges. With `containing`, only files
     in which that text comes or goes. Ends early where git cannot read an object."""
-    wanted = "".join(f"{sha}\n" for sha in dict.fromkeys(shas)).encode()
     options = [f"-S{containing}"] if containing else []
+    yield from _commits(folder, shas, [*_DIFF, *options], _ChangeReader())
+
+
+def read_counted_changes(
+    folder: GitPlace, shas: Iterable[str]
+) -> Iterator[tuple[str, list[LineChange]]]:
+    """Yield the same with the lines that `git show --numstat` counts. Where a change can be read in
+    two ways, git reads it otherwise if no lines around it are asked for, as `git blame` does."""
+    yield from _commits(folder, shas, _counted(_DIFF), _CountingReader())
+
+
+def _commits(
+    folder: GitPlace, shas: Iterable[str], command: Sequence[str], reader: _ChangeReader
+) -> Iterator[tuple[str, list[LineChange]]]:
+    wanted = "".join(f"{sha}\n" for sha in dict.fromkeys(shas)).encode()
     if wanted:
-        with run.stream(folder, [*_DIFF, *options], given=wanted) as git:
-            yield from _ChangeReader().read(git.lines)
+        with run.stream(folder, command, given=wanted) as git:
+            yield from reader.read(git.lines)
 
 
-def compare_trees(folder: GitPlace, old: str, new: str, paths: Sequence[str]) -> list[LineChange]:
-    """Return the files in which two commits differ, below these paths if there are any."""
+def _counted(options: Iterable[str]) -> list[str]:
+    return ["-U1" if option == "-U0" else option for option in options]
+
+
+def compare_trees(
+    folder: GitPlace, old: str, new: str, paths: Sequence[str], *, counted: bool = False
+) -> list[LineChange]:
+    """Return the files in which two commits differ, below these paths if there are any; with
+    `counted`, the lines that `git diff --numstat` counts."""
     options = [option for option in _DIFF if option not in ("--stdin", "--always", "--root")]
     literal = [f":(literal){path}" for path in paths]
-    with run.stream(folder, [*options, old, new, "--", *literal], given=b"") as git:
-        reader = _ChangeReader()
+    command = [*(_counted(options) if counted else options), old, new, "--", *literal]
+    with run.stream(folder, command, given=b"") as git:
+        reader = _CountingReader() if counted else _ChangeReader()
         reader.sha = new
+        return [change for _, found in reader.read(git.lines) for change in found]
+
+
+def compare_index(folder: GitPlace, commit: str) -> list[LineChange]:
+    """Return the files in which the index differs from a commit. No file is read: what is staged
+    are objects."""
+    left_out = ("diff-tree", "--stdin", "--always", "--root", "-r")
+    options = [option for option in _DIFF if option not in left_out]
+    command = ["diff-index", "--cached", *options, commit]
+    with run.stream(folder, command, given=b"", index=True) as git:
+        reader = _ChangeReader()
+        reader.sha = commit
         return [change for _, found in reader.read(git.lines) for change in found]
 
 
@@ -88,9 +144,9 @@ class _ChangeReader:
         left = 0  # lines of the current hunk still to come
         for raw in stream:
             if left > 0:
-                left -= raw[:1] != b"\\"
-            elif head := _HUNK.match(raw):
-                left = self._hunk(head)
+                left -= self._line(raw)
+            elif raw.startswith(b"@@ "):
+                left = self._hunk(raw)
             elif _NAME.fullmatch(raw):
                 if self.sha is not None:
                     yield self.sha, self.found
@@ -100,14 +156,15 @@ class _ChangeReader:
         if self.sha is not None:
             yield self.sha, self.found
 
-    def _hunk(self, head: re.Match[bytes]) -> int:
-        removed, first, added = int(head[2] or 1), int(head[3]), int(head[4] or 1)
+    def _line(self, raw: bytes) -> int:
+        """Return how many lines of the two texts a line of a hunk is."""
+        return raw[:1] != b"\\"
+
+    def _hunk(self, head: bytes) -> int:
+        hunk = hunk_places(head)
         if self.change is not None:
-            self.change.hunks.append((first, added, int(head[1]), removed))
-            self.change.removed += removed
-            if added:
-                self.change.added.append((first, added))
-        return removed + added
+            self.change.add_hunk(hunk)
+        return hunk[1] + hunk[3]
 
     def _header(self, raw: bytes) -> None:
         if raw.startswith(b":"):
@@ -118,6 +175,55 @@ class _ChangeReader:
             self.change.binary = True
         elif raw == b"\n":
             self.parts = _patched(self.found)
+
+
+class _CountingReader(_ChangeReader):
+    """Reads the same with lines around each change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.new = self.old = 0  # the next lines of both texts
+        self.block: tuple[int, int, int, int] | None = None  # the change that is being read
+
+    def _hunk(self, head: bytes) -> int:
+        first, plus, gone, minus = hunk_places(head)
+        # where nothing stands, git names the line before
+        self.new = first if plus else first + 1
+        self.old = gone if minus else gone + 1
+        return plus + minus
+
+    def _line(self, raw: bytes) -> int:
+        sign = raw[:1]
+        if sign == b"\\":
+            return 0
+        if sign in (b"+", b"-"):
+            first, plus, gone, minus = self.block or (self.new, 0, self.old, 0)
+            came = sign == b"+"
+            self.block = (first, plus + came, gone, minus + (not came))
+            self.new += came
+            self.old += not came
+            return 1
+        self._end_block()
+        self.new += 1
+        self.old += 1
+        return 2
+
+    def _end_block(self) -> None:
+        if self.block is not None and self.change is not None:
+            first, plus, gone, minus = self.block
+            self.change.add_hunk((first - (not plus), plus, gone - (not minus), minus))
+        self.block = None
+
+    def read(self, stream: Iterable[bytes]) -> Iterator[tuple[str, list[LineChange]]]:
+        yield from super().read(self._with_ends(stream))
+
+    def _with_ends(self, stream: Iterable[bytes]) -> Iterator[bytes]:
+        """End the change that is being read before the next hunk, file or commit begins."""
+        for raw in stream:
+            if self.block is not None and raw[:1] not in (b"+", b"-", b" ", b"\\"):
+                self._end_block()
+            yield raw
+        self._end_block()
 
 
 def _patched(found: list[LineChange]) -> Iterator[LineChange]:
@@ -139,7 +245,7 @@ def _listed(raw: bytes) -> LineChange:
         status=status[:1].decode(),
         old_blob=old_blob.decode(),
         blob=blob.decode(),
-        plain=mode in _FILES,
+        plain=mode in PLAIN_MODES,
         added=[],
         hunks=[],
     )

@@ -187,10 +187,15 @@ class Stream:
 
 @contextmanager
 def stream(
-    where: GitPlace, arguments: Sequence[str], *, given: bytes, seconds: float = LONG
+    where: GitPlace,
+    arguments: Sequence[str],
+    *,
+    given: bytes,
+    seconds: float = LONG,
+    index: bool = False,
 ) -> Iterator[Stream]:
     """Run a command that answers while it is still reading its input; `ok` is set after all lines
-    were read.
+    were read. It reads the repository's index only with `index`.
 
     It is killed if it prints nothing for `seconds` while a line is awaited, and when the block is
     left.
@@ -201,6 +206,8 @@ def stream(
     if isinstance(start, Answer):
         yield Stream(io.BytesIO())
         return
+    if index:
+        del start.env["GIT_INDEX_FILE"]
     with _started(start, stderr=subprocess.DEVNULL) as git:
         assert git.stdout is not None
         pipe = _WatchedPipe(git.stdout, seconds, lambda: _kill(git))

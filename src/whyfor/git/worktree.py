@@ -114,7 +114,7 @@ def _compare(
     for name in names:
         if name not in index or name in differ:
             continue
-        if not _is_same(top, name, index[name], written_at):
+        if not is_same_file(top, name, index[name], written_at):
             doubtful.append(name)
     unread: dict[bytes, str] = {}
     if not doubtful:
@@ -154,7 +154,7 @@ def _staged(
     return set(listed.split(b"\0")) & set(names)
 
 
-def _is_same(top: Path, name: bytes, entry: IndexEntry, written_at: int) -> bool:
+def is_same_file(top: Path, name: bytes, entry: IndexEntry, written_at: int) -> bool:
     """Return True if the file certainly equals its index entry, judged by its stat data alone.
 
     A file that is as new as the index may have been written after its stat data was taken.
@@ -221,7 +221,7 @@ class _Comparer:
         self, path: Path, entry: IndexEntry, attributes: Mapping[str, bytes]
     ) -> bool | str:
         try:
-            content = _content(path)
+            content = read_file(path)
         except OSError as error:
             return f"it cannot be read: {error.strerror}"
         if blob_name(content, entry.sha) == entry.sha:
@@ -269,7 +269,7 @@ class _Comparer:
         )
 
 
-def _content(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
     """Read a file without following a link and without blocking; it was a regular file when it was
     checked."""
     flags = (

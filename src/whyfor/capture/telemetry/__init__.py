@@ -1,0 +1,1 @@
+"""Telemetry that agents send: decoded, bounded, written down before it is acknowledged."""
