@@ -11,9 +11,13 @@ FILES = (
     "exclusions.py",
     "launcher.py",
     "note_request.py",
+    "shell_words.py",
+    "shell_calls.py",
     "block_name.py",
     "memory_block.py",
     "prompt_words.py",
     "prompt_notes.py",
+    "rule_form.py",
+    "rule_answer.py",
     "announce.py",
 )

@@ -21,6 +21,7 @@ TOLD = (
     b"WHYFOR_PROBE"
 ).split()
 ENDS = b"SessionEnd sessionEnd".split()
+FLAGS = b"--annotate --rebasing --remember --recall --rules".split()
 # of an event in a private turn
 OUTLINE = b"session_id sessionId transcript_path cwd hook_event_name".split()
 PATH = 5000  # bytes of one of these, and what stands before it
@@ -54,6 +55,7 @@ WORDS = 1000
 
 def main(argv: list[bytes]) -> None:
     """Write one event to the spool, unless it is unwanted, and do what follows from it."""
+    began = time.time_ns()
     given = arguments(argv[1:])
     event = given[b"event"]
     home = above(above(argv[0] if argv[0][:1] == b"/" else posix.getcwdb() + b"/" + argv[0]))
@@ -62,6 +64,8 @@ def main(argv: list[bytes]) -> None:
     probe = b"WHYFOR_PROBE" in posix.environ
     heard = probe or not is_unwanted(folder, given[b"agent"], payload)
     told = remembered(folder, given, payload) if heard and not probe else b""
+    if heard and not probe and b"rules" in given:
+        told = ruled(folder, given, payload)
     if heard:
         for name in RETOLD.get(event, ()):
             payload = [emptied(b"".join(payload), name)]
@@ -74,6 +78,8 @@ def main(argv: list[bytes]) -> None:
         posix.write(1, told)
     if heard:
         follow(folder, given, payload)
+        if b"snapshot" in given:
+            snapshot(folder, given, payload, began)
 
 
 def remembered(folder: bytes, given: dict[bytes, bytes], payload: list[bytes]) -> bytes:
@@ -96,6 +102,18 @@ def remembered(folder: bytes, given: dict[bytes, bytes], payload: list[bytes]) -
     return told
 
 
+def ruled(folder: bytes, given: dict[bytes, bytes], payload: list[bytes]) -> bytes:
+    """Return what the person's rules answer to a request, for agents whose hook says `--rules`;
+    empty unless they are sure."""
+    try:
+        import rule_answer  # type: ignore[import-not-found]  # here: few events need it
+
+        told: bytes = rule_answer.answer(folder, given, b"".join(payload))
+    except Exception:  # noqa: BLE001 - the person is asked, as without us
+        return b""
+    return told
+
+
 def received(folder: bytes, given: dict[bytes, bytes]) -> list[bytes]:
     """Return what of our stdin may be written; note in `given` if not all of it came."""
     event = given[b"event"]
@@ -105,13 +123,18 @@ def received(folder: bytes, given: dict[bytes, bytes]) -> list[bytes]:
         payload = [outline(b"".join(payload))]
     payload, dropped = without_private(payload)
     dropped = dropped or not complete
+    if dropped:
+        given[b"dropped"] = b"true"
     turns = folder + b"/private"
     if not dropped and not listed(turns):
         return payload
     import private_turns  # type: ignore[import-not-found]  # here: few events need it
 
     told = b"".join(payload)
-    return [outline(told) if private_turns.is_hidden(turns, event, told, dropped) else told]
+    if not private_turns.is_hidden(turns, event, told, dropped):
+        return [told]
+    given[b"dropped"] = b"true"
+    return [outline(told)]
 
 
 def follow(folder: bytes, given: dict[bytes, bytes], payload: list[bytes]) -> None:
@@ -123,10 +146,18 @@ def follow(folder: bytes, given: dict[bytes, bytes], payload: list[bytes]) -> No
         import note_request  # type: ignore[import-not-found]  # here: few events need it
 
         note_request.ask(folder, event, b"".join(payload))
-    if event in WAKES:
+    if event in WAKES or (event == b"pre-push" and content(above(folder) + b"/remotes.json")):
         import launcher  # type: ignore[import-not-found]  # here: few events need it
 
         launcher.wake(folder, rung)
+
+
+def snapshot(folder: bytes, given: dict[bytes, bytes], payload: list[bytes], began: int) -> None:
+    """Have the work tree looked at around a shell command, for agents whose hook says
+    `--snapshot`, and when: at a `prompt`, `before` or `after` it."""
+    import shell_calls  # type: ignore[import-not-found]  # here: few events need it
+
+    shell_calls.start(folder, given, b"".join(payload), began)
 
 
 def arguments(argv: list[bytes]) -> dict[bytes, bytes]:
@@ -135,17 +166,27 @@ def arguments(argv: list[bytes]) -> dict[bytes, bytes]:
     given = {b"agent": b"", b"event": b"", b"args": b""}
     words = iter(argv)
     for word in words:
-        if word in (b"--agent", b"--sha", b"--chain"):
+        if word in (b"--agent", b"--sha", b"--chain", b"--snapshot"):
             given[word[2:]] = next(words, b"")
-        elif word in (b"--annotate", b"--rebasing", b"--remember", b"--recall"):
+        elif word in FLAGS:
             given[word[2:]] = b"true"
         elif not given[b"event"]:
             given[b"event"] = word
         elif not given[b"args"]:
-            given[b"args"] = quoted(word)
+            given[b"args"] = quoted(without_password(word))
         elif given[b"event"] != b"pre-push":  # there the remote's address comes after its name
             given[b"args"] += b"," + quoted(word)
     return given
+
+
+def without_password(word: bytes) -> bytes:
+    """Return what git gave its hook; of an address that was pushed to without the name and password
+    in it."""
+    scheme, found, rest = word.partition(b"://")
+    host, _, path = rest.partition(b"/")
+    if not found or b"@" not in host:
+        return word
+    return scheme + b"://" + host.rpartition(b"@")[2] + b"/" + path
 
 
 def stdin(longest: float) -> tuple[list[bytes], bool]:
@@ -253,8 +294,9 @@ def header(given: dict[bytes, bytes]) -> bytes:
     for name in (b"rebasing", b"incomplete"):
         if name in given:
             fields.append(b'"%s":true' % name)
-    if b"memory" in given:
-        fields.append(b'"memory":' + given[b"memory"])
+    for name in (b"memory", b"answer"):
+        if name in given:
+            fields.append(b'"%s":%s' % (name, given[name]))
     return b",".join(fields) + b"}"
 
 
@@ -428,12 +470,14 @@ def outline(told: bytes) -> bytes:
 
 
 def export_session(payload: bytes) -> None:
-    """Set a variable, so that commands the agent runs from now on know their session."""
+    """Set variables, so that commands the agent runs from now on know their session."""
     path = posix.environ.get(b"CLAUDE_ENV_FILE")
     ident = field(payload, b"session_id") or posix.environ.get(b"CLAUDE_CODE_SESSION_ID", b"")
     if path and ident.replace(b"-", b"").replace(b"_", b"").isalnum():
         fd = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND, 0o600)
-        posix.write(fd, b"\nexport WHYFOR_SESSION='claude:%s'\n" % ident)
+        # the second for beads, which records who closed an issue
+        lines = b"\nexport WHYFOR_SESSION='claude:%s'\nexport CLAUDE_SESSION_ID='%s'\n"
+        posix.write(fd, lines % (ident, ident))
 
 
 def ring(folder: bytes) -> bool:
