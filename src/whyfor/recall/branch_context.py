@@ -14,7 +14,7 @@ from whyfor.model.memory import BlockMaterial, BranchCommit, MemoryFilter, Store
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
 from whyfor.recall.material import collect, last_sessions
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 from whyfor.story.repositories import Repository
 
 _COMMITS = 12
@@ -24,12 +24,12 @@ _STATES = ("verified", "stated", "hypothesis")
 
 
 def collect_context(
-    store: Store, repository: Repository, branch: str | None, files: Iterable[str]
+    store: SharedStore, repository: Repository, branch: str | None, files: Iterable[str]
 ) -> BlockMaterial:
     """Return what is known of a branch's sessions, commits and files first, then of the
     repository's. `files` count beside those that the branch changes."""
     folder = repository.folder
-    base = _base(folder, branch)
+    base = branch_base(folder, branch)
     commits = _commits(folder, base, branch)
     concerned = tuple(dict.fromkeys([*files, *_changed_since(folder, base, branch)]))
     general = collect(store, repository, branch, _sessions(store, repository, branch))
@@ -43,7 +43,7 @@ def collect_context(
     )
 
 
-def _base(folder: GitPlace, branch: str | None) -> str | None:
+def branch_base(folder: GitPlace, branch: str | None) -> str | None:
     """Return where the branch left the main one; None if it is that, or if it is unknown."""
     remote = ask(folder, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
     for main in filter(None, (remote, "main", "master")):
@@ -74,7 +74,7 @@ def _changed_since(folder: GitPlace, base: str | None, branch: str | None) -> li
     return [name for name in (names or "").split("\0") if name]
 
 
-def _told(store: Store, commits: list[history.Commit]) -> tuple[BranchCommit, ...]:
+def _told(store: SharedStore, commits: list[history.Commit]) -> tuple[BranchCommit, ...]:
     known = store.checkpoints.of_commits([commit.sha for commit in commits])
     found = []
     for commit in commits:
@@ -85,7 +85,7 @@ def _told(store: Store, commits: list[history.Commit]) -> tuple[BranchCommit, ..
     return tuple(found)
 
 
-def _sessions(store: Store, repository: Repository, branch: str | None) -> list[Session]:
+def _sessions(store: SharedStore, repository: Repository, branch: str | None) -> list[Session]:
     """Return the sessions of the branch, then the others."""
     own = last_sessions(store, repository, branch) if branch else []
     seen = {session.id for session in own}
@@ -94,7 +94,7 @@ def _sessions(store: Store, repository: Repository, branch: str | None) -> list[
 
 
 def _notes_about(
-    store: Store, repository: Repository, files: Iterable[str]
+    store: SharedStore, repository: Repository, files: Iterable[str]
 ) -> list[StoredObservation]:
     """Return what was found and decided on these files, however old."""
     found: dict[str, StoredObservation] = {}

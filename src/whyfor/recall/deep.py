@@ -38,7 +38,7 @@ def scan_results(
     scan = _Scan(library, content(query))
     found: list[WholeResult] = []
     seen: set[int] = set()
-    for source in library.capture.sources_within(filters):
+    for source in library.records.sources_within(filters):
         for result in scan.results(source):
             if _in_time(result.match, filters):
                 found.append(result)
@@ -73,7 +73,7 @@ class _Scan:
         return [WordFinder(atom, self.stem).literal.encode() for atom in clause]
 
     def results(self, source: Source) -> Iterator[WholeResult]:
-        for stored in self.library.capture.pieces(source):
+        for stored in self.library.records.pieces(source):
             try:
                 data = self.library.blobs.get(stored.address)
             except StoreError:

@@ -23,7 +23,7 @@ from whyfor.model.sessions import Session
 from whyfor.recall.note_standing import judge_notes, supersede_notes
 from whyfor.recall.open_threads import drop_closed_threads
 from whyfor.recall.project_paths import below_top
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 from whyfor.story.repositories import Repository
 
 _SESSIONS = 12
@@ -40,14 +40,16 @@ _MADE = re.compile(
 )
 
 
-def last_sessions(store: Store, repository: Repository, branch: str | None = None) -> list[Session]:
+def last_sessions(
+    store: SharedStore, repository: Repository, branch: str | None = None
+) -> list[Session]:
     """Return the last sessions of a repository, or of one of its branches, newest first."""
     within = Filters(projects=(repository.id,), branch=branch)
     return store.sessions.matching(within, limit=_SESSIONS, subagents=False)
 
 
 def collect(
-    store: Store,
+    store: SharedStore,
     repository: Repository,
     branch: str | None,
     sessions: Sequence[Session] | None = None,
@@ -79,7 +81,7 @@ def collect(
 class _Notes:
     """Notes of one project that still hold: each is told once, the newest of those alike."""
 
-    def __init__(self, store: Store, sessions: Filters, repository: Repository) -> None:
+    def __init__(self, store: SharedStore, sessions: Filters, repository: Repository) -> None:
         self.store = store
         self.sessions = sessions
         self.found = self._newest()
@@ -120,7 +122,7 @@ class _Notes:
 
 
 def past_sessions(
-    store: Store, sessions: Sequence[Session], wrong: set[str]
+    store: SharedStore, sessions: Sequence[Session], wrong: set[str]
 ) -> Iterator[PastSession]:
     """Yield sessions in one line each, without the words in `wrong`."""
     names = [(session.agent, session.session_id) for session in sessions]
@@ -141,7 +143,7 @@ def past_sessions(
         )
 
 
-def _commits(store: Store, sessions: Sequence[Session]) -> dict[str, str]:
+def _commits(store: SharedStore, sessions: Sequence[Session]) -> dict[str, str]:
     """Return the last commit that came of each session, by its name."""
     linked = store.checkpoints.of_sessions([session.id for session in sessions]).values()
     made: dict[str, str] = {}

@@ -23,7 +23,7 @@ from whyfor.recall.model_notes import (
     check_budget,
 )
 from whyfor.recall.model_settings import ModelSettings, model_settings
-from whyfor.store.open import reading
+from whyfor.store.open import reading_local
 
 MODEL_LIMIT = 5  # sessions in one round
 _LOOKED_AT = 20  # sessions for each one that is asked about: in many nothing was said
@@ -37,7 +37,7 @@ def waiting_questions(
     time, and that it was not asked about."""
     now = wall_clock()
     begin = now - DAY if since is None else since
-    with reading(settings) as store:
+    with reading_local(settings) as store:
         waiting = store.memory.unasked(begin, now - QUIET, _LOOKED_AT * limit)
         found = (build_question(settings, store, session) for session in waiting)
         return list(islice(filter(None, found), limit))
@@ -72,7 +72,7 @@ def _ask_all(
     for question in questions:
         session = question.session
         try:
-            with reading(settings) as store:
+            with reading_local(settings) as store:
                 check_budget(store, wished, question, wall_clock())
             call = ask_about(settings, wished, question)
         except (OverBudget, ModelUnreachable) as error:

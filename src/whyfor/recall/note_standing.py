@@ -16,7 +16,7 @@ from whyfor.model.memory import NoteStanding, Observation, StoredObservation
 from whyfor.model.times import DAY
 from whyfor.recall.contradictions import contradicts
 from whyfor.recall.project_paths import below_top
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 from whyfor.story.repositories import Repository, repository_of
 
 _COMMITS = 2_000  # of the branch that are looked at
@@ -49,7 +49,7 @@ def _judged(note: StoredObservation, standing: NoteStanding) -> StoredObservatio
 
 
 def judge_everywhere(
-    store: Store, notes: Sequence[StoredObservation], here: Repository | None
+    store: SharedStore, notes: Sequence[StoredObservation], here: Repository | None
 ) -> list[StoredObservation]:
     """Return notes of any projects, in their order, each with how it stands: in the repository
     `here` if it is of that project, else where its project can be asked."""
@@ -67,7 +67,7 @@ def judge_everywhere(
     return [judged.get(note.observation.key) or _unasked(note) for note in notes]
 
 
-def _place_of(store: Store, project: str) -> Repository | None:
+def _place_of(store: SharedStore, project: str) -> Repository | None:
     known = store.projects.find(project)
     return repository_of(store, known[0]) if known else None
 

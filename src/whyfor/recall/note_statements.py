@@ -9,19 +9,17 @@ from whyfor.capture.forget import PendingForget, begin_forget, finish_forget
 from whyfor.capture.ingest import wall_clock
 from whyfor.capture.recover import writing
 from whyfor.config import Settings
-from whyfor.git.identity import identify
 from whyfor.git.place import GitPlace
 from whyfor.locks import LOCK_WAIT
 from whyfor.model.errors import NotFound
 from whyfor.model.memory import NoteStatement
-from whyfor.model.paths import to_text
 from whyfor.recall.block_files import publish_blocks
 from whyfor.store.blobs import FolderBlobs
-from whyfor.store.journal import Entry, ForgottenEntry, Journal, MemoryEntry, PlaceEntry
+from whyfor.store.journal import Entry, ForgottenEntry, Journal, MemoryEntry
 from whyfor.store.open import journal
 from whyfor.store.protocol import Store
 from whyfor.store.tombstones import merge_forgotten
-from whyfor.story.repositories import repository_at
+from whyfor.story import repositories
 
 
 def record_note(settings: Settings, statement: NoteStatement) -> None:
@@ -69,17 +67,7 @@ def _project_of(store: Store, key: str) -> list[int]:
 def know_project(settings: Settings, folder: GitPlace) -> str:
     """Return the identity of the project in a folder; one that no session ran in becomes known."""
     with writing(settings, LOCK_WAIT) as store:
-        known = repository_at(store, folder)
-        if known is not None and known.id:
-            return known.project.identity
-        record = journal(settings)
-        now = wall_clock()
-        place = to_text(folder)
-        project = identify(place, named=True)
-        with store.transaction(record):
-            store.capture.writer().learn_place(place, project, [], now)
-            record.add(PlaceEntry(place, project, now))
-        return project.identity
+        return repositories.ensure_project(store, journal(settings), folder, wall_clock())
 
 
 def _rewrite(settings: Settings, store: Store, record: Journal, key: str) -> bool:

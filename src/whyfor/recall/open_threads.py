@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from whyfor.model.memory import CommandCount, PastSession
-from whyfor.recall.command_families import check_in
 from whyfor.recall.session_memory import failed_command
+from whyfor.story.command_families import check_in
 
 _WORD = re.compile(r"\w{4,}")
 _ENOUGH = 4  # words of an open thread: with fewer it cannot be known again

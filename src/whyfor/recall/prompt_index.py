@@ -12,7 +12,7 @@ from whyfor.model.memory import BlockLine, BlockMaterial, MemoryBlock, Observati
 from whyfor.model.memory_fence import FENCE_CLOSE, FENCE_OPEN
 from whyfor.recall.block import note_told
 from whyfor.recall.quoted_output import without_quoted_output
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 _NOTES = 60  # of a project, the newest of each kind first
 _NAMED, _RARE, _OFTEN = 5, 2, 1  # what a word counts: a name, one of few notes, one of many
@@ -26,7 +26,7 @@ _HEAD = (
 )
 
 
-def prompt_index(store: Store, material: BlockMaterial, most: int) -> bytes:
+def prompt_index(store: SharedStore, material: BlockMaterial, most: int) -> bytes:
     """Return the lines of a file of notes behind its key: what stands before and after the notes,
     of how many a prompt is told at most, how many there are, the notes, and for each word the notes
     that it stands in and what it counts there. Empty if there are no notes."""

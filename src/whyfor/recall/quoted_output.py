@@ -11,7 +11,7 @@ import msgspec
 from whyfor.model.memory import BlockLine, BlockMaterial, MemoryBlock
 from whyfor.model.sessions import SessionName
 from whyfor.recall.block import OUTCOME_ARROW, change_lines
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 _WINDOW = 6  # words that stand together by no chance
 _LEFT_OUT = "[…]"
@@ -20,7 +20,9 @@ _ENDS = ".,;:!?\"'”)…"
 _PROSE = ("threads", "sessions", "findings", "failures")
 
 
-def without_quoted_output(store: Store, material: BlockMaterial, block: MemoryBlock) -> MemoryBlock:
+def without_quoted_output(
+    store: SharedStore, material: BlockMaterial, block: MemoryBlock
+) -> MemoryBlock:
     """Return the block without runs of words that a tool printed in the session they come from."""
     notes = (*material.findings, *material.failures)
     owners = {note.observation.key: (note.agent, note.session_id) for note in notes}

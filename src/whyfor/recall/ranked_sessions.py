@@ -18,7 +18,7 @@ from whyfor.recall.embeddings.likeness import find_like
 from whyfor.recall.query import content, passage_query
 from whyfor.recall.snippets import WordFinder, which_words
 from whyfor.store.open import OpenStore
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 _SAID = ("user.prompt", "assistant.message", "assistant.thinking")
 _CALL = 400  # characters of a tool call that say what it does
@@ -53,7 +53,7 @@ class Ranking(msgspec.Struct, frozen=True):
 class SessionGroups:
     """Groups matches by session."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: SharedStore) -> None:
         self.store = store
         self.owners: dict[int, SessionOwner] = {}
         self.seen: set[tuple[str, int, int]] = set()  # turns
@@ -204,7 +204,7 @@ def _floor(query: Query) -> float:
     return _UNLIKE_FEW if passage_query(query).every else _UNLIKE
 
 
-def _coverage(store: Store, matches: Sequence[Match], query: Query) -> float:
+def _coverage(store: SharedStore, matches: Sequence[Match], query: Query) -> float:
     """Return which share of a query's words, rare ones counting more, a piece of a turn has in what
     was said in it: that of the best of these."""
     stem = cache(store.search.stem)
@@ -222,7 +222,7 @@ def _coverage(store: Store, matches: Sequence[Match], query: Query) -> float:
     return best / sum(weights)
 
 
-def _said_and_done(store: Store, match: Match) -> str:
+def _said_and_done(store: SharedStore, match: Match) -> str:
     texts: list[str] = []
     for event in store.conversation.events(match.session, match.first_seq, match.last_seq):
         if event.kind in _SAID:

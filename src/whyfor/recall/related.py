@@ -12,7 +12,7 @@ from whyfor.model.memory import StoredObservation
 from whyfor.model.query import Filters, Query
 from whyfor.recall.query import content
 from whyfor.recall.snippets import WordFinder, has_all_words, has_words, word_finders
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 _SEVERAL = 3  # words of which one may be missing
 
@@ -33,7 +33,9 @@ def fitting_notes(
     return [note for _, note in ranked]
 
 
-def fitting_commits(store: Store, query: Query, filters: Filters, limit: int) -> list[LinkedCommit]:
+def fitting_commits(
+    store: SharedStore, query: Query, filters: Filters, limit: int
+) -> list[LinkedCommit]:
     """Return the commits with a story that have all the words in what is known of them, newest
     first; of at most `limit` that may."""
     wanted = content(query)

@@ -17,7 +17,7 @@ from whyfor.recall.related import fitting_commits, fitting_notes
 from whyfor.recall.search import HitRange, hit_page
 from whyfor.recall.snippets import word_finders
 from whyfor.store.open import OpenStore
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 AMONG = 3  # notes and commits behind the first session, each
 COMMITS = 300  # that are looked at
@@ -64,7 +64,7 @@ def result_page(
 
 
 def find_notes(
-    store: Store, query: Query, filters: Filters, *, every: bool = False
+    store: SharedStore, query: Query, filters: Filters, *, every: bool = False
 ) -> list[StoredObservation]:
     """Return the notes that have most of the words, or `every` one, those with most of them first;
     none if the query says more than words."""

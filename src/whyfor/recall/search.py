@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 import msgspec
 
 from whyfor.model.events import StoredEvent
-from whyfor.model.memory import MemoryFilter
+from whyfor.model.memory import MemoryFilter, StoredObservation
 from whyfor.model.query import (
     FIELDS,
     Filters,
@@ -17,6 +17,7 @@ from whyfor.model.query import (
     Hit,
     Match,
     Query,
+    SessionOwner,
 )
 from whyfor.model.sessions import Session
 from whyfor.model.text import one_line
@@ -26,13 +27,14 @@ from whyfor.recall.ranked_sessions import Candidate, Ranking, SessionGroups, bes
 from whyfor.recall.related import fitting_notes
 from whyfor.recall.snippets import excerpt, has_words, snippet, word_finders
 from whyfor.store.open import OpenStore
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 from whyfor.story.threads import SessionThreads
 
 PASSAGES = 3  # at most so many of a session are shown
 _STEADY = 100  # sessions that are ranked at least, so that their order is the same on every page
 _PIECES = 4  # matches that are asked for, for each turn that is wanted
 _NOTES = 2  # of a session are shown
+_STRETCH = 50  # events that are read at once
 _FIELD_OF = {
     "user.prompt": "prompts",
     "assistant.message": "answers",
@@ -75,6 +77,7 @@ def hit_page(store: OpenStore, query: Query, filters: Filters, which: HitRange) 
         store, query, filters, sessions, [result.match for result in results]
     )
     hits: list[Hit] = []
+    resolver.prepare(ranking.candidates[which.after : which.after + which.limit])
     for place, candidate in enumerate(ranking.candidates[which.after :], which.after):
         if len(hits) >= which.limit:
             return HitPage(hits, place, ranking.trouble)
@@ -148,7 +151,9 @@ _FINDERS: dict[tuple[bool, bool], _Finder] = {
 class _Resolver:
     """Finds the event in a matching piece of a turn that holds most of the words."""
 
-    def __init__(self, store: Store, query: Query, fields: tuple[str, ...], lines: bool) -> None:
+    def __init__(
+        self, store: SharedStore, query: Query, fields: tuple[str, ...], lines: bool
+    ) -> None:
         self.store = store
         self.tools = query.tools
         self.fields = fields or FIELDS
@@ -156,14 +161,36 @@ class _Resolver:
         self.threads = SessionThreads(store)
         self.whole: dict[tuple[int, int], str] = {}  # texts that are not stored whole
         self.finders = word_finders(query, cache(store.search.stem))
+        self.owners: dict[int, SessionOwner] = {}
+        self.sessions: dict[int, Session] = {}
+        self.known_notes: dict[tuple[str, str], list[StoredObservation]] = {}
+
+    def prepare(self, candidates: Iterable[Candidate]) -> None:
+        """Read what hits need of their sessions, for many at once: a database that is elsewhere is
+        asked a few times, not a few times for each."""
+        numbers = set()
+        for candidate in candidates:
+            numbers |= _sessions_of(candidate)
+        fresh = numbers - self.owners.keys()
+        if not fresh:
+            return
+        self.owners |= self.store.search.owners(fresh)
+        mains = {self.owners[number].main for number in fresh if number in self.owners}
+        wanted = sorted((fresh | mains) - self.sessions.keys())
+        self.sessions |= self.store.sessions.by_number(wanted)
+        if self.tools or not self.finders:
+            return
+        asked = MemoryFilter(numbers=tuple(wanted), current=True)
+        for note in self.store.memory.observations(asked, None):
+            self.known_notes.setdefault((note.agent, note.session_id), []).append(note)
 
     def hit(self, candidate: Candidate) -> Hit | None:
         """Return a session with its best passages; None if no event of it has the words."""
         passages: list[FoundPassage] = []
-        numbers = {match.session for match in candidate.matches[: 2 * PASSAGES]}
-        owners = self.store.search.owners(numbers)
-        mains = {owner.main for owner in owners.values()}
-        sessions = self.store.sessions.by_number(sorted(numbers | mains))
+        self.prepare([candidate])
+        numbers = _sessions_of(candidate)
+        owners, sessions = self.owners, self.sessions
+        mains = {owners[number].main for number in numbers}
         for match in candidate.matches[: 2 * PASSAGES]:
             passage = self.passage(sessions[match.session], match)
             if passage is not None:
@@ -182,8 +209,10 @@ class _Resolver:
         """Return the few notes of sessions that have the words."""
         if self.tools or not self.finders:
             return []
-        wanted = MemoryFilter(numbers=tuple(sessions), current=True)
-        found = fitting_notes(self.store.memory.observations(wanted, None), self.finders)
+        names = [(self.sessions[each].agent, self.sessions[each].session_id) for each in sessions]
+        known = [note for name in names for note in self.known_notes.get(name, ())]
+        known.sort(key=lambda note: -(note.observation.at or 0))
+        found = fitting_notes(known, self.finders)
         notes = [each.observation for each in found[:_NOTES]]
         return [FoundNote(note.key, note.type, note.state, note.title) for note in notes]
 
@@ -207,7 +236,8 @@ class _Resolver:
     def _eligible(self, session: Session, match: Match) -> Iterator[StoredEvent]:
         """Yield the events that fields and tools of the query allow."""
         calls: set[object] = set()
-        for event in self.store.conversation.events(session.id, match.first_seq, match.last_seq):
+        span = (session.id, match.first_seq, match.last_seq)
+        for event in self.store.conversation.events(*span, sizes=False):
             if not self.tools:
                 if event.text and _FIELD_OF.get(event.kind, "tools") in self.fields:
                     yield event
@@ -218,15 +248,25 @@ class _Resolver:
                 yield event
 
     def _title(self, session: Session, match: Match) -> FoundPassage | None:
-        events = self.store.conversation.events(session.id)
-        first = next((event for event in events if event.kind == "user.prompt"), None)
-        first = first or next(self.store.conversation.events(session.id), None)
+        first = self._first_event(session.id)
         if first is None:
             return None
         title = session.title or first.text
         named = one_line(title).rstrip("…") not in one_line(first.text)
         found = self._make(session, match, first, title, title=True)
         return msgspec.structs.replace(found, named=named)
+
+    def _first_event(self, session: int) -> StoredEvent | None:
+        """Return the first prompt of a session, else its first event."""
+        first: StoredEvent | None = None
+        after = -1
+        while events := self.store.conversation.stretch(session, after, _STRETCH):
+            first = first or events[0]
+            for event in events:
+                if event.kind == "user.prompt":
+                    return event
+            after = events[-1].seq
+        return first
 
     def _make(
         self, session: Session, match: Match, event: StoredEvent, text: str, *, title: bool = False
@@ -243,6 +283,11 @@ class _Resolver:
             marks=marks,
             score=round(match.score, 4),
         )
+
+
+def _sessions_of(candidate: Candidate) -> set[int]:
+    """Return the sessions whose passages may be shown."""
+    return {match.session for match in candidate.matches[: 2 * PASSAGES]}
 
 
 def _is_tool(name: str | None, tools: tuple[str, ...]) -> bool:

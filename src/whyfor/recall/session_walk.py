@@ -20,7 +20,7 @@ from whyfor.model.memory import (
     Quote,
     cut_title,
 )
-from whyfor.recall.command_families import CheckCommand, check_in, covers
+from whyfor.story.command_families import CheckCommand, check_in, covers
 from whyfor.story.failures import kind_of
 
 FILES_MAX = 20

@@ -75,6 +75,27 @@ def require_commit(library: OpenStore, reference: str | None, cwd: GitPlace) -> 
     raise NotFound(f"no commit is called {name!r} here", hint)
 
 
+def range_ends(
+    library: OpenStore, folder: GitPlace, revisions: str
+) -> tuple[str | None, str, bool]:
+    """Return the commits that `A..B`, `A...B` (since they parted) or one commit compares, and
+    whether it is one commit and its parent, which is None for the first. Raises BadInput,
+    NotFound."""
+    for sign in ("...", ".."):
+        if sign in revisions:
+            first, _, last = revisions.partition(sign)
+            old = require_commit(library, first or "HEAD", folder)
+            new = require_commit(library, last or "HEAD", folder)
+            if sign == "...":
+                base = ask(folder, "merge-base", old, new)
+                if base is None:
+                    raise BadInput(f"{revisions}: they have no commit in common", "Use A..B.")
+                old = base
+            return old, new, False
+    new = require_commit(library, revisions, folder)
+    return ask(folder, "rev-parse", "-q", "--verify", f"{new}^"), new, True
+
+
 def is_commit(settings: Settings, reference: str, cwd: Path) -> bool:
     """Return whether a reference means a commit rather than a session; raise Ambiguous if it may
     be both, NotFound if it is neither."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from whyfor.config import Settings
 from whyfor.git import history
 from whyfor.git.place import GitPlace, name_place
-from whyfor.model.checkpoints import Checkpoint, Note, Part
+from whyfor.model.checkpoints import NO_SESSION, Checkpoint, Note, Part
 from whyfor.model.errors import NotFound
 from whyfor.model.events import StoredEvent
 from whyfor.model.sessions import Session
@@ -26,12 +26,13 @@ from whyfor.model.stories import (
     stored_commit,
 )
 from whyfor.model.wire.commits import WireLine, wire_line
-from whyfor.store.open import OpenStore, reading
+from whyfor.store.open import OpenStore, local_store, reading
 from whyfor.story.annotate import written_note
 from whyfor.story.commit_lookup import checkout_root, require_commit, resolve_commit
-from whyfor.story.links.assemble import NO_SESSION, LinkOutcome
-from whyfor.story.links.resolve import compute
 from whyfor.story.repositories import lost, repository_at
+
+if TYPE_CHECKING:
+    from whyfor.story.links.assemble import LinkOutcome
 
 _REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,64})")
 
@@ -146,15 +147,18 @@ def _are_rewritten(
 def _judge(library: OpenStore, place: GitPlace, fresh: list[str]) -> Iterator[LinkOutcome]:
     """Infer the links of everything new, not only of what was asked for: where a story begins
     depends on the commit before."""
-    repository = repository_at(library, place)
-    if repository is None:
+    local = local_store(library)
+    repository = repository_at(local, place) if local else None
+    if local is None or repository is None:
         return
-    outcome = compute(library, repository)
+    from whyfor.story.links.resolve import compute  # here: most commits are judged already
+
+    outcome = compute(local, repository)
     yield outcome
     known = {row[0] for row in outcome.seen}
     older = [sha for sha in fresh if sha not in known]
     if older:
-        yield compute(library, repository, only=older)
+        yield compute(local, repository, only=older)
 
 
 def full_story(library: OpenStore, cwd: GitPlace, told: CommitStory) -> FullStory:

@@ -8,12 +8,12 @@ import msgspec
 
 from whyfor.model.memory import Injection, ToldSession
 from whyfor.model.sessions import Session
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 _ID = 8  # characters by which an id is known
 
 
-def session_injections(store: Store, session: Session) -> list[Injection]:
+def session_injections(store: SharedStore, session: Session) -> list[Injection]:
     """Return what a session was told, oldest first, with what it then used of it."""
     told = store.signals.injections(session.agent, session.session_id)
     if not told:
@@ -30,7 +30,7 @@ def session_injections(store: Store, session: Session) -> list[Injection]:
     ]
 
 
-def note_listeners(store: Store, key: str) -> list[ToldSession]:
+def note_listeners(store: SharedStore, key: str) -> list[ToldSession]:
     """Return the sessions that were told a note, newest first."""
     told = store.signals.told_to(key)
     names = [(agent, session_id) for agent, session_id, _ in told]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from whyfor.model.events import StoredEvent
 from whyfor.model.turns import Turn
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 from whyfor.story.summary import TURNS
 from whyfor.story.turns import build_turns
 
@@ -13,7 +13,7 @@ EVENTS = 150  # of a session's end
 CUT = 1000  # characters of each of them
 
 
-def recent_turns(store: Store, number: int) -> tuple[list[Turn], list[StoredEvent]]:
+def recent_turns(store: SharedStore, number: int) -> tuple[list[Turn], list[StoredEvent]]:
     """Return a session's last turns, and the events they are made from."""
     events = store.conversation.tail(number, EVENTS, CUT)
     found = build_turns(events)[-TURNS - 1 :]

@@ -12,7 +12,9 @@ from whyfor.git.place import GitDir, GitPlace
 from whyfor.git.run import ask
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.sessions import Project
-from whyfor.store.protocol import Store
+from whyfor.store.journal import Journal, PlaceEntry
+from whyfor.store.open import local_store
+from whyfor.store.protocol import SharedStore, Store
 
 ALL = ("--exclude=refs/notes/*", "--exclude=refs/stash", "--all", "HEAD")
 
@@ -32,8 +34,11 @@ class Repository(msgspec.Struct, frozen=True):
         return list(dict.fromkeys([*self.tops, *self.places]))
 
 
-def repository_of(store: Store, project: int) -> Repository | None:
-    """A folder of the project that is still there and still that project."""
+def repository_of(store: SharedStore, project: int) -> Repository | None:
+    """A folder of the project that is still there and still that project. On a team server there
+    is none: where its members work is not on its disk."""
+    if local_store(store) is None:
+        return None
     known = dict(store.projects.known())
     if project not in known:
         return None
@@ -45,9 +50,11 @@ def repository_of(store: Store, project: int) -> Repository | None:
     return None
 
 
-def repository_at(store: Store, folder: GitPlace) -> Repository | None:
+def repository_at(store: SharedStore, folder: GitPlace) -> Repository | None:
     """The repository a folder is in; of number 0 if nothing is known of it but what sessions
-    elsewhere wrote there."""
+    elsewhere wrote there. None on a team server."""
+    if local_store(store) is None:
+        return None
     known = _placed(store, folder)
     project = known[1] if known else identify(to_text(folder), named=isinstance(folder, GitDir))
     if project.evidence == "path":
@@ -60,18 +67,32 @@ def repository_at(store: Store, folder: GitPlace) -> Repository | None:
     return _repository(known[0], known[1], folder, places)
 
 
+def ensure_project(store: Store, record: Journal, folder: GitPlace, now: int) -> str:
+    """Return the identity of the project in a folder; one that no session ran in becomes known.
+    Under the ingest lock."""
+    known = repository_at(store, folder)
+    if known is not None and known.id:
+        return known.project.identity
+    place = to_text(folder)
+    project = identify(place, named=True)
+    with store.transaction(record):
+        store.capture.writer().learn_place(place, project, [], now)
+        record.add(PlaceEntry(place, project, now))
+    return project.identity
+
+
 def _repository(number: int, project: Project, folder: GitPlace, places: list[str]) -> Repository:
     trees = (ask(folder, "worktree", "list", "--porcelain") or "").splitlines()
     tops = [line.removeprefix("worktree ") for line in trees if line.startswith("worktree ")]
     # of a submodule the list names its git folder only
-    if top := ask(folder, "rev-parse", "--show-toplevel"):
+    if to_text(folder) not in tops and (top := ask(folder, "rev-parse", "--show-toplevel")):
         tops.append(top)
     if project.path:
         tops.append(project.path)
     return Repository(number, project, folder, list(dict.fromkeys(tops)), places)
 
 
-def _placed(store: Store, folder: GitPlace) -> tuple[int, Project] | None:
+def _placed(store: SharedStore, folder: GitPlace) -> tuple[int, Project] | None:
     """The project the folder was known for, if it still is that."""
     number = store.projects.places().get(to_text(folder))
     project = dict(store.projects.known()).get(number) if number is not None else None
@@ -82,7 +103,7 @@ def _placed(store: Store, folder: GitPlace) -> tuple[int, Project] | None:
     )
 
 
-def _formerly(store: Store, folder: GitPlace, project: Project) -> tuple[int, Project] | None:
+def _formerly(store: SharedStore, folder: GitPlace, project: Project) -> tuple[int, Project] | None:
     """The same repository before it had this remote or this root commit, if nothing was read of
     it since."""
     for identity, root in store.projects.former(project):

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from whyfor.model.events import SEQ_BITS, SEQ_MASK
 from whyfor.model.listing import ListedSession
 from whyfor.model.text import one_line
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 LINE = 240  # characters
 
 
-def end_texts(store: Store, rows: Iterable[ListedSession]) -> dict[int, str]:
+def end_texts(store: SharedStore, rows: Iterable[ListedSession]) -> dict[int, str]:
     """Return the questions and errors that sessions ended with, by event, in one line each."""
     found: dict[int, str] = {}
     for row in rows:

@@ -12,14 +12,16 @@ from whyfor.agents import AGENTS
 from whyfor.config import Settings
 from whyfor.git.identity import identify, normalise
 from whyfor.model.errors import BadInput, NotFound
+from whyfor.model.paths import to_text
 from whyfor.model.query import FIELDS, Filters, SessionFilter
 from whyfor.model.reports import Conversation
 from whyfor.model.sessions import Session
 from whyfor.model.times import parse_when
-from whyfor.store.open import OpenStore, reading
-from whyfor.store.protocol import Store
+from whyfor.store.open import OpenStore, local_store, reading
+from whyfor.store.protocol import SharedStore
 from whyfor.story.injections import session_injections
 from whyfor.story.rewinds import abandoned
+from whyfor.story.tasks.board import require_key
 from whyfor.story.tokens import turns_of
 from whyfor.story.whole_text import whole_events
 
@@ -38,7 +40,17 @@ def load_conversation(settings: Settings, reference: str, *, whole: bool = True)
             abandoned(events),
             children,
             session_injections(library, session),
+            imported_from(settings, library, session),
         )
+
+
+def imported_from(settings: Settings, library: OpenStore, session: Session) -> str | None:
+    """Return the name of the import that brought a session; None if its agent wrote it here."""
+    folder = to_text(settings.imports) + os.sep
+    paths = [source.path for source in library.records.sources_of(session)]
+    if not paths or not all(path.startswith(folder) for path in paths):
+        return None
+    return paths[0].removeprefix(folder).partition(os.sep)[0]
 
 
 _SHORT = 8  # characters of an id, where they fit one session alone
@@ -50,13 +62,13 @@ def short_ids(settings: Settings, names: Iterable[tuple[str, str]]) -> dict[str,
         return printed_session_ids(library, names)
 
 
-def printed_session_ids(library: Store, names: Iterable[tuple[str, str]]) -> dict[str, str]:
+def printed_session_ids(library: SharedStore, names: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Map agent:id of sessions to what is printed of each: every command takes it for this
     session alone."""
     return library.sessions.short_ids(names, _SHORT)
 
 
-def find_session(library: OpenStore, reference: str) -> Session:
+def find_session(library: SharedStore, reference: str) -> Session:
     agent, _, rest = reference.partition(":")
     return (
         library.sessions.find(rest, agent)
@@ -65,7 +77,7 @@ def find_session(library: OpenStore, reference: str) -> Session:
     )
 
 
-def parse_filters(store: Store, where: SessionFilter) -> Filters:
+def parse_filters(store: SharedStore, where: SessionFilter) -> Filters:
     if where.agent and where.agent not in AGENTS:
         raise BadInput(f"no such agent: {where.agent}", f"Agents: {', '.join(AGENTS)}.")
     now = datetime.now().astimezone()
@@ -77,7 +89,19 @@ def parse_filters(store: Store, where: SessionFilter) -> Filters:
         branch=where.branch,
         fields=_fields(where.fields),
         file=_file(where.file),
+        task=require_key(store, where.task) if where.task else None,
+        person=parse_person(store, where.who or ""),
     )
+
+
+def parse_person(store: SharedStore, text: str) -> int | None:
+    """Return whose sessions are asked for; None for everybody's. Raises BadInput if it is no
+    number, or this is no team's."""
+    if not text:
+        return None
+    if local_store(store) is not None or not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise BadInput(f"no such person: {text[:40]!r}", "Choose one in the list.")
+    return int(text)
 
 
 def _file(text: str | None) -> str | None:
@@ -96,7 +120,7 @@ def _fields(text: str | None) -> tuple[str, ...]:
     return names
 
 
-def _chosen(store: Store, where: SessionFilter) -> tuple[int, ...] | None:
+def _chosen(store: SharedStore, where: SessionFilter) -> tuple[int, ...] | None:
     if where.identity:
         found = tuple(
             number
@@ -112,7 +136,7 @@ def _chosen(store: Store, where: SessionFilter) -> tuple[int, ...] | None:
     return _projects(store, where.project) if where.project else None
 
 
-def _projects(store: Store, text: str) -> tuple[int, ...]:
+def _projects(store: SharedStore, text: str) -> tuple[int, ...]:
     """By folder, identity, remote URL or name; else by any part of the identity."""
     known = store.projects.known()
     given = Path(text).expanduser()

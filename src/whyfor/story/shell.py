@@ -45,6 +45,37 @@ def effects(command: str, cwd: str) -> list[Effect]:
     return list(_Shell(cwd, bodies).run(words))
 
 
+class SimpleCommand(msgspec.Struct, frozen=True):
+    """One program that a command runs, with its arguments."""
+
+    name: str
+    words: tuple[str, ...]
+    hidden: bool  # a later program decides how the whole command ends
+
+
+def simple_commands(command: str) -> list[SimpleCommand]:
+    """Return the programs that a command runs, in order; none if its quotes do not match."""
+    text, bodies = _without_bodies(command)
+    try:
+        words = _words(text)
+    except ValueError:  # a quote that is never closed
+        return []
+    shell = _Shell("", bodies)
+    found: list[tuple[_Command, str]] = []
+    simple: list[str] = []
+    for word in [*words, ""]:
+        if word.strip(";&|()\n"):
+            simple.append(word)
+        elif simple:
+            found.append((shell._parse(simple), word))
+            simple = []
+    last = len(found) - 1
+    return [
+        SimpleCommand(one.name, tuple(one.words), number < last and end != "&&")
+        for number, (one, end) in enumerate(found)
+    ]
+
+
 def _without_bodies(command: str) -> tuple[str, list[list[str]]]:
     """Return the command with a mark for each here-document, and their lines."""
     kept: list[str] = []

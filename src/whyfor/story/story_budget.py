@@ -13,12 +13,12 @@ from concurrent.futures import Future
 
 from whyfor.config import Settings
 from whyfor.git.place import GitPlace
+from whyfor.model.checkpoints import NO_SESSION, NOT_THEN
 from whyfor.model.errors import WhyforError
 from whyfor.model.stories import MERGE, Commit, CommitStory
 from whyfor.model.times import DAY
 from whyfor.store.open import OpenStore, reading
 from whyfor.story.commit_stories import stories_of, with_statements
-from whyfor.story.links.assemble import NO_SESSION, NOT_THEN
 
 NOT_YET = "nobody has looked at it yet"
 WAIT = 1.0  # seconds a page waits for it

@@ -67,7 +67,7 @@ def build_turns(
             making = found[event.turn] = _Making(turn, Counter(), Counter(), {})
         _add(making, event, agent)
     made = [_finished(found[number], spent or {}) for number in sorted(found)]
-    _share(made, _approvals(events, signals, agent))
+    _share(made, session_requests(events, signals, agent))
     return made
 
 
@@ -152,9 +152,10 @@ def _finished(making: _Making, spent: Mapping[int, Tokens]) -> Turn:
 # -- approvals -----------------------------------------------------------------------------------
 
 
-def _approvals(
+def session_requests(
     events: list[StoredEvent], signals: Iterable[Signal], agent: str
 ) -> list[ApprovalRequest]:
+    """Return what a session asked to be allowed, from its events and what its hooks said."""
     hooks = [sign for signal in signals if (sign := of_signal(signal))]
     if not any(sign.kind == "asked" for sign in hooks) and not any(
         event.kind in _ASKING for event in events

@@ -82,7 +82,7 @@ class WholeTexts:
             yield from (event.text for event in bucket.events if event.kind == "tool.result")
 
     def _stored(self, source: Source, long: LongText) -> tuple[StoredSegment, bytes] | None:
-        stored = self.library.capture.segment_at(source.id, long.generation, long.at)
+        stored = self.library.records.segment_at(source.id, long.generation, long.at)
         if stored is None:
             return None
         if self._segment is None or self._segment[0].address != stored.address:

@@ -35,7 +35,7 @@ from whyfor.recall.embeddings.settings import (
 from whyfor.recall.embeddings.turn_texts import TurnText, turn_texts
 from whyfor.recall.embeddings.weights import find_weights, read_weights
 from whyfor.store.open import reading
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 SAVED_TEXTS = 48  # after which what was made is stored: under a second of work
 _SLICE = 8  # texts between two rests
@@ -103,7 +103,7 @@ def _build(settings: Settings) -> None:
 # -- what there is -------------------------------------------------------------------------------
 
 
-def index_state(settings: Settings, store: Store | None) -> VectorIndexState:
+def index_state(settings: Settings, store: SharedStore | None) -> VectorIndexState:
     """Return what there is, without loading a model; `store`: None if nothing is stored."""
     try:
         wished = semantic_settings(settings)

@@ -13,7 +13,7 @@ from whyfor.model.vectors import TurnLikeness
 from whyfor.recall.embeddings.encoder import open_encoder
 from whyfor.recall.embeddings.models import is_installed, model_id
 from whyfor.recall.embeddings.settings import semantic_settings
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 
 class LikeTurns(msgspec.Struct, frozen=True):
@@ -23,7 +23,7 @@ class LikeTurns(msgspec.Struct, frozen=True):
     trouble: str = ""  # why the model that there is could not be asked
 
 
-def find_like(settings: Settings, store: Store, text: str, filters: Filters) -> LikeTurns:
+def find_like(settings: Settings, store: SharedStore, text: str, filters: Filters) -> LikeTurns:
     """Return the turns most like a text; nothing if there are no vectors. Never raises what a
     model or its settings are to blame for."""
     try:

@@ -9,7 +9,7 @@ from typing import Any
 from whyfor.model.query import Filters
 from whyfor.model.vectors import SessionVectors, TurnLikeness, TurnMark, VectorBits
 from whyfor.recall.embeddings.numbers import numpy
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 CANDIDATES = 1_000  # vectors that are compared by their numbers
 
@@ -63,7 +63,7 @@ _LAST = _LastSigns()
 
 
 def like_turns(
-    store: Store, model: str, query: Any, filters: Filters, stamp: object = None
+    store: SharedStore, model: str, query: Any, filters: Filters, stamp: object = None
 ) -> list[TurnLikeness]:
     """Return the turns nearest to a query's vector, of each session the best, nearest first.
     `stamp` is another one after anything was written; None: nobody knows."""
@@ -73,7 +73,9 @@ def like_turns(
     return sorted(_best_turns(fitting, query), key=lambda each: (-each.likeness, each.session))
 
 
-def _read_signs(store: Store, model: str, length: int, filters: Filters, stamp: object) -> _Signs:
+def _read_signs(
+    store: SharedStore, model: str, length: int, filters: Filters, stamp: object
+) -> _Signs:
     """Return the signs; of a session that is gone meanwhile nothing is found any more, whatever
     they say."""
     key = (stamp, model, length, filters)

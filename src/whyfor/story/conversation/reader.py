@@ -22,7 +22,7 @@ from whyfor.model.conversation import (
 from whyfor.model.events import CallRef, EventHead, StoredEvent
 from whyfor.model.paths import path_within
 from whyfor.model.sessions import Session, Tokens
-from whyfor.store.open import OpenStore
+from whyfor.store.open import OpenStore, local_store
 from whyfor.story.conversation.call_items import call_item
 from whyfor.story.conversation.items import items
 from whyfor.story.conversation.kinds import LIMITS, Limits, PageContext
@@ -93,7 +93,8 @@ class ConversationReader:
     def files(self) -> tuple[list[ChangedPath], int]:
         """Return the files that the session wrote, with line counts where linking has them, and how
         many are left out."""
-        kept = self.library.links.activity(self.session.id, _ACTS_MAX)
+        local = local_store(self.library)
+        kept = local.links.activity(self.session.id, _ACTS_MAX) if local else None
         counts: dict[str, tuple[int, int]] = {}
         written = msgspec.msgpack.decode(kept[1], type=SessionActivity).written if kept else []
         for act in written:

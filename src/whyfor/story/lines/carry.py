@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import msgspec
 
-from whyfor.story.lines.compare import same_blocks
+from whyfor.story.lines.compare import Block, same_blocks
 from whyfor.story.lines.words import line_words
 
 BASE = -1  # stood there before any edit
@@ -39,13 +39,18 @@ class CarriedLine(msgspec.Struct, frozen=True):
 _NOBODY = CarriedLine()
 
 
+@lru_cache(maxsize=1 << 10)
+def carried_line(owner: int, evidence: str) -> CarriedLine:
+    """Return the same object for every line of the same owner and evidence: files have many."""
+    return CarriedLine(owner, evidence)
+
+
 def carry(old: Sequence[str], owners: Sequence[int], new: Sequence[str]) -> list[CarriedLine]:
     """Return the owner of each line of the new text, from the owners of the lines of the old."""
     step = _Step(old, owners, new)
-    for at, to, size in same_blocks(old, new):
-        for offset in range(size):
-            step.take(to + offset, at + offset, EXACT)
-    spaces = step.gaps()
+    spaces = step.keep(same_blocks(old, new))
+    if not any(step.left):
+        return step.found
     for was, now in spaces:
         step.reformat_spacing(was, now)
     step.move()
@@ -64,19 +69,23 @@ class _Step:
         self.left = [True] * len(old)  # lines of the old text that nothing became of yet
 
     def take(self, to: int, at: int, evidence: str) -> None:
-        self.found[to] = CarriedLine(self.owners[at], evidence)
+        self.found[to] = carried_line(self.owners[at], evidence)
         self.origin[to] = at
         self.left[at] = False
 
-    def gaps(self) -> list[tuple[range, range]]:
-        taken = [(at, to) for to, at in enumerate(self.origin) if at is not None]
-        found: list[tuple[range, range]] = []
+    def keep(self, blocks: Sequence[Block]) -> list[tuple[range, range]]:
+        """Take lines that stayed as they are; return what is between them, in both texts."""
+        gaps: list[tuple[range, range]] = []
         here = there = 0
-        for at, to in [*taken, (len(self.old), len(self.new))]:
+        for at, to, size in [*blocks, Block(len(self.old), len(self.new), 0)]:
             if at > here or to > there:
-                found.append((range(here, at), range(there, to)))
-            here, there = at + 1, to + 1
-        return found
+                gaps.append((range(here, at), range(there, to)))
+            here, there = at + size, to + size
+            owners = self.owners[at:here]
+            self.found[to:there] = [carried_line(owner, EXACT) for owner in owners]
+            self.origin[to:there] = range(at, here)
+            self.left[at:here] = [False] * size
+        return gaps
 
     def reformat_spacing(self, was: range, now: range) -> None:
         """Lines of a gap that differ by white space alone."""
@@ -159,7 +168,7 @@ class _Step:
             owners[owner] = owners.get(owner, 0) + weight
         owner = max(owners, key=lambda one: owners[one])
         if words.is_whole(place):
-            return CarriedLine(owner, REFORMATTED)
+            return carried_line(owner, REFORMATTED)
         best = max(held, key=lambda line: held[line])
         if words.likeness(place, best) >= LIKE:
             mine = self.owners[old[best]]

@@ -10,7 +10,6 @@ from functools import cached_property
 import msgspec
 
 from whyfor.agents.tools import names_of
-from whyfor.git import history
 from whyfor.git.line_changes import LineChange, read_line_changes, read_texts
 from whyfor.git.place import GitPlace
 from whyfor.model.checkpoints import Part
@@ -24,7 +23,8 @@ from whyfor.model.lines import (
 )
 from whyfor.model.stories import Commit
 from whyfor.store.protocol import Store
-from whyfor.story.lines.carry import UNKNOWN, CarriedLine
+from whyfor.story.lines.carry import UNKNOWN, CarriedLine, carried_line
+from whyfor.story.lines.earlier import EarlierLines, LinesSince
 from whyfor.story.lines.edit_texts import EditTexts
 from whyfor.story.lines.replay import (
     EDITS_MAX,
@@ -37,17 +37,17 @@ from whyfor.story.lines.replay import (
 )
 from whyfor.story.lines.text_edits import TextEdit, text_lines
 from whyfor.story.lines.words import squeeze
-from whyfor.story.links.activity import SessionActivity, WrittenEdit, activity_of
+from whyfor.story.links.activity import SessionActivity, WrittenEdit
 from whyfor.story.links.attribution import BELOW, FileWrite, traced
 from whyfor.story.links.by_content import LOOK_BACK, SLACK
+from whyfor.story.links.commits import within_limits
 from whyfor.story.links.line_keys import telling
 from whyfor.story.links.moves import with_moves
 from whyfor.story.links.paths import Places, last_part
+from whyfor.story.links.shell_records import activity_of
 
 _BATCH = 40  # commits whose texts are read together
-_FILES = 400  # of a commit whose lines are looked at
-_LINES = 60_000  # that a commit may add to be looked at
-_BETWEEN = 200  # earlier commits of a file that may have used up what was written
+_COMMAND = 8000  # characters of a command by which it is known again
 
 
 class SourceEdit(msgspec.Struct, frozen=True):
@@ -66,10 +66,13 @@ class SourceEdit(msgspec.Struct, frozen=True):
 
 
 class CommitSource(msgspec.Struct, frozen=True):
-    """A commit, and the parts that sessions have in it."""
+    """A commit, the parts that sessions have in it, and where lines come in its files if that is
+    known already."""
 
     commit: Commit
     parts: Sequence[Part]
+    changes: Sequence[LineChange] | None = None
+    is_whole: bool = True  # the commit is small enough that all of it was looked at
 
 
 class LineReader:
@@ -88,6 +91,7 @@ class LineReader:
         self.folder = folder
         self.places = Places(folders)
         self.texts = EditTexts(store)
+        self.earlier = EarlierLines(folder)
         self._acts: dict[int, SessionActivity] = {}
         self._edits: dict[int, dict[str, list[tuple[int, WrittenEdit]]]] = {}
         self._beside: dict[tuple[int, int], tuple[WrittenEdit, ...]] = {}
@@ -98,15 +102,27 @@ class LineReader:
         found: dict[str, CommitLines] = {}
         told = [source for source in sources if source.parts and not source.commit.is_merge]
         for first in range(0, len(told), _BATCH):
-            batch = {source.commit.sha: source for source in told[first : first + _BATCH]}
-            changes = dict(read_line_changes(self.folder, batch))
-            runs = [_CommitRun(self, batch[sha], changes[sha]) for sha in changes if sha in batch]
+            runs = self._runs(told[first : first + _BATCH])
             wanted: list[str] = []
             for run in runs:
                 wanted += run.blobs()
             texts = read_texts(self.folder, wanted)
             for run in runs:
-                found[run.commit.sha] = run.lines(texts)
+                run.replay(texts)
+            self.earlier.load(request for run in runs for request in run.earlier_lines())
+            for run in runs:
+                found[run.commit.sha] = run.lines()
+        return found
+
+    def _runs(self, sources: Sequence[CommitSource]) -> list[_CommitRun]:
+        """The commits with what they change, as far as git can read it."""
+        unread = [source.commit.sha for source in sources if source.changes is None]
+        read = dict(read_line_changes(self.folder, unread))
+        found = []
+        for source in sources:
+            changes = read.get(source.commit.sha) if source.changes is None else source.changes
+            if changes is not None:
+                found.append(_CommitRun(self, source, changes))
         return found
 
     def read_change(
@@ -114,14 +130,17 @@ class LineReader:
     ) -> CommitLines:
         """Return the same for one file whose texts are given, by what the change calls them: of
         what is not committed yet."""
-        return _CommitRun(self, source, [change]).lines(texts)
+        run = _CommitRun(self, source, [change])
+        run.replay(texts)
+        self.earlier.load(run.earlier_lines())
+        return run.lines()
 
     def remover(self, source: CommitSource, change: LineChange, wanted: str) -> LineWriter | None:
         """Return the last edit for a commit that took a text out of a file; None if none is
         known."""
         run = _CommitRun(self, source, [])
         for edit in reversed(run.edits_of_file(change)):
-            self.texts.load(edit.writer, [edit.act.seq])
+            self.texts.load({edit.writer: [edit.act.seq]})
             place = _told_place(edit)
             told = self.texts.of(edit.writer, edit.beside, place) if place >= 0 else None
             if told is not None and _takes_out(told, wanted):
@@ -181,17 +200,17 @@ class _CommitRun:
         names = [(part.agent, part.session_id) for part in source.parts]
         numbers = self.store.sessions.numbers(names)
         self.sessions = [numbers.get(name) for name in names]
+        self.is_whole = source.is_whole
         self.files = self._written(changes)
+        self.drafts: list[_FileRun] = []
 
     def _written(self, changes: Sequence[LineChange]) -> list[tuple[LineChange, list[SourceEdit]]]:
         """The files that a session wrote, as far as there are not too many."""
         found = []
-        lines = 0
-        for change in changes[:_FILES]:
-            lines += sum(count for _, count in change.added)
-            if lines > _LINES or not change.plain or not change.added:
-                continue
-            edits = self.edits_of_file(change)
+        looked_at = list(within_limits(changes))
+        self.is_whole = self.is_whole and len(looked_at) == len(changes)
+        for change in looked_at:
+            edits = self.edits_of_file(change) if change.plain and change.added else []
             if edits:
                 found.append((change, edits))
         return found
@@ -235,20 +254,37 @@ class _CommitRun:
 
     # -- lines -----------------------------------------------------------------------------------
 
-    def lines(self, texts: dict[str, str]) -> CommitLines:
-        drafts = [
-            _FileRun(self, change, edits, texts)
-            for change, edits in self.files
-            if change.blob in texts
-        ]
-        gone: dict[str, list[int]] = {}
-        offset = 0
+    def replay(self, texts: dict[str, str]) -> None:
+        """Replay the edits of the files, whose texts are given."""
+        self._load_edits()
+        for change, edits in self.files:
+            if change.blob in texts:
+                self.drafts.append(_FileRun(self, change, edits, texts))
+
+    def _load_edits(self) -> None:
+        by_session: dict[int, set[int]] = {}
+        for _, edits in self.files:
+            for edit in edits:
+                by_session.setdefault(edit.writer, set()).add(edit.act.seq)
+        self.reader.texts.load(by_session)
+
+    def earlier_lines(self) -> list[LinesSince]:
+        """What must be known of earlier commits before the lines can be told."""
+        asked = [draft.since for draft in self.drafts]
+        return [request for request in asked if request is not None]
+
+    def lines(self) -> CommitLines:
+        drafts = self.drafts
         for draft in drafts:
-            draft.first = offset
+            draft.settle()
+        gone: dict[str, list[int]] = {}
+        every: list[SourceEdit] = []
+        for draft in drafts:
+            draft.first = len(every)
             for text, owner in draft.replayed.gone:
-                gone.setdefault(text, []).append(offset + owner)
-            offset += len(draft.edits)
-        files = [draft.file(gone, drafts) for draft in drafts]
+                gone.setdefault(text, []).append(draft.first + owner)
+            every += draft.edits
+        files = [draft.file(gone, every) for draft in drafts]
         return CommitLines(
             sha=self.commit.sha,
             begun_at=self.begun_at,
@@ -271,7 +307,7 @@ class _CommitRun:
         """Whether what no session wrote must be a person's: nothing ran here that writes without
         a trace, and no other session was at work."""
         known = [number for number in self.sessions if number is not None]
-        if not known:
+        if not known or not self.is_whole:  # of what was not looked at nothing can be inferred
             return False
         spans: list[tuple[int, int, int | None]] = []
         for number, part in zip(self.sessions, self.parts, strict=True):
@@ -280,8 +316,10 @@ class _CommitRun:
                 spans += [(child, 0, None) for child in self.reader.children(number)]
         shells = names_of("shell")
         commands = self.store.conversation.commands
-        if not all(traced(commands(*span, shells)) for span in spans):
-            return False
+        for span in spans:
+            seen = self.reader.texts.shells.known_commands(span[0])
+            if not traced(_unseen(commands(*span, shells), seen)):
+                return False
         everyone = [session for session, *_ in spans]
         until = self.commit.committed_at + SLACK
         return not self.store.sessions.others_active(everyone, self.begun_at, until)
@@ -310,17 +348,16 @@ class _FileRun:
         self.replayed: ReplayedFile = self._recent(base, older)
         self._fill_from_older(base, older)
         claim_blocks(self.final, self.replayed.lines, sorted(self.added), self._writes())
-        if self.older_wrote:
-            self._drop_used()
+        self.since = self._since() if self.older_wrote else None
+
+    def settle(self) -> None:
+        """What remains to be done when the lines of earlier commits are known."""
+        if self.since is not None:
+            self._drop_used(self.run.reader.earlier.added(self.since))
         claim_blanks(self.final, self.replayed.lines, self.added)
 
     def _told(self) -> list[TextEdit]:
         texts = self.run.reader.texts
-        by_session: dict[int, list[int]] = {}
-        for edit in self.edits:
-            by_session.setdefault(edit.writer, []).append(edit.act.seq)
-        for session, seqs in by_session.items():
-            texts.load(session, seqs)
         found = []
         for edit in self.edits:
             place = _told_place(edit)
@@ -343,10 +380,7 @@ class _FileRun:
     def _recent(self, base: Sequence[str], older: int) -> ReplayedFile:
         """Replay what was edited since the last commit of the session."""
         found = replay(base, self.told[older:], self.final)
-        lines = []
-        for line in found.lines:
-            owner = line.owner + older if line.owner >= 0 else line.owner
-            lines.append(CarriedLine(owner, line.evidence))
+        lines = _shifted(found.lines, older)
         settle_slides(self.final, lines, self.added)
         gone = [(text, owner + older) for text, owner in found.gone]
         unplaced = [number + older for number in found.unplaced]
@@ -357,6 +391,8 @@ class _FileRun:
         file that was committed later, a commit that was split."""
         lines = self.replayed.lines
         left = {at for at in self.added if lines[at].owner == UNKNOWN}
+        if not left or not older:
+            return
         wrote: Counter[str] = Counter()
         for text in self.told[:older]:
             wrote.update(squeeze(line) for line in _new_lines(text))
@@ -371,71 +407,78 @@ class _FileRun:
         self.replayed.unplaced += [number for number in found.unplaced if number < older]
         self.older_wrote = wrote
 
-    def _drop_used(self) -> None:
-        """What an earlier commit has used up is not in this one."""
+    def _older_claims(self) -> list[int]:
+        """Lines that are those of edits before the last commit of the session."""
         lines = self.replayed.lines
         old = {number for number, edit in enumerate(self.edits) if not edit.recent}
-        claimed = [at for at in self.added if lines[at].owner in old]
-        times = [self.edits[lines[at].owner].act.at for at in claimed]
-        used = self._used(min(times, default=0))
-        for at in claimed:
+        return [at for at in self.added if lines[at].owner in old]
+
+    def _since(self) -> LinesSince | None:
+        """Which lines of earlier commits must be known; None if none."""
+        lines = self.replayed.lines
+        times = [self.edits[lines[at].owner].act.at for at in self._older_claims()]
+        parents = self.run.commit.parents
+        if not times or not parents:
+            return None
+        paths = tuple(path for path in (self.change.path, self.change.old_path) if path)
+        return LinesSince(parents[0], min(times), paths)
+
+    def _drop_used(self, used: Counter[str]) -> None:
+        """What an earlier commit has used up is not in this one."""
+        for at in self._older_claims():
             line = squeeze(self.final[at])
             if line and used[line] >= self.older_wrote[line]:
-                lines[at] = CarriedLine(UNKNOWN)
+                self.replayed.lines[at] = CarriedLine(UNKNOWN)
 
-    def _used(self, since: int) -> Counter[str]:
-        """Lines that commits since a time have added to the file, as often as they did."""
-        parents = self.run.commit.parents
-        if not since or not parents:
-            return Counter()
-        folder = self.run.reader.folder
-        paths = tuple(path for path in (self.change.path, self.change.old_path) if path)
-        among = history.CommitLimits(paths=tuple(f":(literal){path}" for path in paths))
-        between = history.commits(folder, parents[:1], since=since, limit=_BETWEEN, among=among)
-        used: Counter[str] = Counter()
-        for _, changed in history.read_changes(folder, [commit.sha for commit in between]):
-            for file in changed:
-                if file.path in paths:
-                    added = (line.decode("utf-8", "replace") for line in file.added)
-                    used.update(squeeze(line) for line in added)
-        return used
-
-    def file(self, gone: dict[str, list[int]], drafts: Sequence[_FileRun]) -> FileLines:
+    def file(self, gone: dict[str, list[int]], every: Sequence[SourceEdit]) -> FileLines:
         """Return the lines that sessions wrote. `gone` has the lines that are missing in other
-        files, by the numbers of the edits that wrote them."""
-        lines = self.replayed.lines
-        shifted = []
-        for line in lines:
-            owner = line.owner + self.first if line.owner >= 0 else line.owner
-            shifted.append(CarriedLine(owner, line.evidence))
+        files, by the numbers of the edits that wrote them; `every` are the edits of all files."""
+        shifted = _shifted(self.replayed.lines, self.first)
         claim_moved(self.final, shifted, sorted(self.added), gone)
-        return self._as_file(shifted, drafts)
+        return self._as_file(shifted, every)
 
-    def _as_file(self, lines: Sequence[CarriedLine], drafts: Sequence[_FileRun]) -> FileLines:
-        every: list[SourceEdit] = []
-        for draft in drafts:
-            every += draft.edits
+    def _as_file(self, lines: Sequence[CarriedLine], every: Sequence[SourceEdit]) -> FileLines:
         writers: dict[LineWriter, int] = {}
-        runs: list[LineRun] = []
+        numbers: dict[int, int] = {}  # of writers, by the numbers of edits
+        runs: list[list[int]] = []
+        end, last = -1, (-1, "")
         for at in sorted(self.added):
             line = lines[at]
             if line.owner < 0:
                 continue
-            writer = writers.setdefault(every[line.owner].as_writer(), len(writers))
-            evidence = LINE_EVIDENCE.index(line.evidence)
-            last = runs[-1] if runs else None
-            joins = last is not None and last.first + last.count == at + 1
-            if last is not None and joins and (last.writer, last.evidence) == (writer, evidence):
-                runs[-1] = msgspec.structs.replace(last, count=last.count + 1)
+            if line.owner not in numbers:
+                writer = every[line.owner].as_writer()
+                numbers[line.owner] = writers.setdefault(writer, len(writers))
+            kind = (numbers[line.owner], line.evidence)
+            if (end, last) == (at, kind):
+                runs[-1][1] += 1
             else:
-                runs.append(LineRun(at + 1, 1, writer, evidence))
+                runs.append([at + 1, 1, kind[0], LINE_EVIDENCE.index(kind[1])])
+            end, last = at + 1, kind
         return FileLines(
             self.change.path,
             self.change.blob,
             list(writers),
-            runs,
+            [LineRun(*run) for run in runs],
             block=bool(self.replayed.unplaced) or not self.replayed.replayed,
         )
+
+
+def _unseen(commands: Iterable[str], seen: Counter[str]) -> Iterator[str]:
+    """The commands of which it is not known what they changed."""
+    left = seen.copy()
+    for command in commands:
+        if left[command[:_COMMAND]] > 0:
+            left[command[:_COMMAND]] -= 1
+        else:
+            yield command
+
+
+def _shifted(lines: Sequence[CarriedLine], by: int) -> list[CarriedLine]:
+    """The same lines, by other numbers of their edits."""
+    if not by:
+        return list(lines)
+    return [carried_line(one.owner + by, one.evidence) if one.owner >= 0 else one for one in lines]
 
 
 def _told_place(edit: SourceEdit) -> int:

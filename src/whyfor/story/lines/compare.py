@@ -7,12 +7,12 @@ or is not compared at all.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterator, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Hashable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 SMALL = 90_000  # pairs of lines between two fixed ones that are compared one by one
 _DEEP = 40  # how often a gap is searched for lines that are unique in it
+_STRIDE = 64  # lines that are compared at once
 
 
 class Block(NamedTuple):
@@ -25,74 +25,82 @@ class Block(NamedTuple):
 
 def same_blocks(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Block]:
     """Return the blocks of lines that both texts have, in order. No line is in two of them."""
-    pairs = list(_pairs(old, new, 0, 0, _DEEP))
     found: list[Block] = []
-    for at, to in pairs:
-        last = found[-1] if found else None
-        if last is not None and last.old + last.size == at and last.new + last.size == to:
-            found[-1] = Block(last.old, last.new, last.size + 1)
+    for block in _blocks(list(old), list(new), 0, 0, _DEEP):
+        last = found[-1] if found else Block(-1, -1, 0)
+        if (last.old + last.size, last.new + last.size) == block[:2]:
+            found[-1] = Block(last.old, last.new, last.size + block.size)
         else:
-            found.append(Block(at, to, 1))
+            found.append(block)
     return found
 
 
-def _pairs(
-    old: Sequence[Hashable], new: Sequence[Hashable], at: int, to: int, deep: int
-) -> Iterator[tuple[int, int]]:
-    """Yield the places of equal lines; `at` and `to` are where these parts of the texts begin."""
+def _blocks(
+    old: list[Hashable], new: list[Hashable], at: int, to: int, deep: int
+) -> Iterator[Block]:
+    """Yield blocks of equal lines; `at` and `to` are where these parts of the texts begin."""
+    if not old or not new:
+        return
     head = _common(old, new)
-    for step in range(head):
-        yield at + step, to + step
+    if head:
+        yield Block(at, to, head)
     rest = min(len(old), len(new)) - head
+    if not rest:
+        return
     tail = min(_common(old[::-1], new[::-1]), rest)
     old, new = old[head : len(old) - tail], new[head : len(new) - tail]
     yield from _middle(old, new, at + head, to + head, deep)
-    for step in range(tail):
-        yield at + head + len(old) + step, to + head + len(new) + step
+    if tail:
+        yield Block(at + head + len(old), to + head + len(new), tail)
 
 
 def _middle(
-    old: Sequence[Hashable], new: Sequence[Hashable], at: int, to: int, deep: int
-) -> Iterator[tuple[int, int]]:
+    old: list[Hashable], new: list[Hashable], at: int, to: int, deep: int
+) -> Iterator[Block]:
     if not old or not new:
         return
     fixed = _unique_in_both(old, new) if deep else []
     if not fixed:
         yield from _one_by_one(old, new, at, to)
         return
-    last = (-1, -1)
-    for here, there in [*fixed, (len(old), len(new))]:
-        before, after = last[0] + 1, last[1] + 1
-        yield from _pairs(old[before:here], new[after:there], at + before, to + after, deep - 1)
-        if here < len(old):
-            yield at + here, to + there
-        last = (here, there)
+    before = after = 0
+    for here, there in fixed:
+        if here > before and there > after:
+            gap = old[before:here], new[after:there]
+            yield from _blocks(*gap, at + before, to + after, deep - 1)
+        yield Block(at + here, to + there, 1)
+        before, after = here + 1, there + 1
+    yield from _blocks(old[before:], new[after:], at + before, to + after, deep - 1)
 
 
-def _one_by_one(
-    old: Sequence[Hashable], new: Sequence[Hashable], at: int, to: int
-) -> Iterator[tuple[int, int]]:
-    if len(old) * len(new) > SMALL:
+def _one_by_one(old: list[Hashable], new: list[Hashable], at: int, to: int) -> Iterator[Block]:
+    if len(old) * len(new) > SMALL or set(old).isdisjoint(new):
         return
+    from difflib import SequenceMatcher  # here: most texts are compared without it
+
     for block in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
-        for step in range(block.size):
-            yield at + block.a + step, to + block.b + step
+        if block.size:
+            yield Block(at + block.a, to + block.b, block.size)
 
 
-def _common(old: Sequence[Hashable], new: Sequence[Hashable]) -> int:
+def _common(old: list[Hashable], new: list[Hashable]) -> int:
     """How many lines both begin with."""
     found = 0
-    for one, other in zip(old, new, strict=False):
-        if one != other:
-            break
+    most = min(len(old), len(new))
+    while found < most and old[found : found + _STRIDE] == new[found : found + _STRIDE]:
+        found += _STRIDE
+    while found < most and old[found] == new[found]:
         found += 1
-    return found
+    return min(found, most)
 
 
 def _unique_in_both(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[tuple[int, int]]:
     """The longest run of lines, in order in both, each of which stands once in either."""
-    places = _once(new)
-    pairs = [(at, places[line]) for line, at in _once(old).items() if line in places]
+    both = set(old).intersection(new)
+    if not both:
+        return []
+    places = _once(new, both)
+    pairs = [(at, places[line]) for line, at in _once(old, both).items() if line in places]
     ends: list[int] = []
     tails: list[int] = []
     before: list[int] = []
@@ -109,11 +117,13 @@ def _unique_in_both(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[tu
     return found[::-1]
 
 
-def _once(lines: Sequence[Hashable]) -> dict[Hashable, int]:
-    """The places of the lines that stand there once, in order."""
+def _once(lines: Sequence[Hashable], among: Set[Hashable]) -> dict[Hashable, int]:
+    """The places of those of the lines among others that stand there once, in order."""
     found: dict[Hashable, int] = {}
     often: set[Hashable] = set()
     for at, line in enumerate(lines):
+        if line not in among:
+            continue
         if line in found:
             often.add(line)
         else:

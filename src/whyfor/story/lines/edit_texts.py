@@ -3,14 +3,15 @@ lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from whyfor.agents.edits import PATCH
 from whyfor.agents.tools import command_of, tool_kind
 from whyfor.model.events import StoredEvent
 from whyfor.store.protocol import Store
-from whyfor.story.lines.text_edits import TextEdit, shell_texts, tool_texts
+from whyfor.story.lines.text_edits import TextEdit, recorded_texts, shell_texts, tool_texts
 from whyfor.story.links.activity import WrittenEdit
+from whyfor.story.links.shell_records import ShellRecords
 
 _NEAR = 60  # events before a result among which its call is looked for first
 _FAR = 3000
@@ -24,16 +25,22 @@ class EditTexts:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[tuple[int, int], list[TextEdit]] = {}  # by session and result
+        self.shells = ShellRecords(store)
 
-    def load(self, session: int, results: Iterable[int]) -> None:
-        """Read the edits of these results of a session."""
-        missing = sorted({seq for seq in results if (session, seq) not in self._known})
-        if not missing:
-            return
+    def load(self, results: Mapping[int, Iterable[int]]) -> None:
+        """Read the edits of results, by the numbers of their sessions."""
         if len(self._known) > _KEPT:
             self._known.clear()
+        for session, seqs in results.items():
+            missing = sorted({seq for seq in seqs if (session, seq) not in self._known})
+            if missing:
+                self._load(session, missing)
+
+    def _load(self, session: int, missing: Sequence[int]) -> None:
+        seen = self.shells.of(session)
         for seq in missing:
-            self._known[session, seq] = []
+            self._known[session, seq] = recorded_texts(seen[seq].told) if seq in seen else []
+        missing = [seq for seq in missing if seq not in seen]
         told = {e.seq: e for e in self._store.conversation.events_at(session, missing, _TEXT)}
         calls = self._calls(session, told)
         asked = self._store.conversation.events_at(session, set(calls.values()), _TEXT)

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,8 +23,10 @@ from whyfor.git.blame import (
     read_porcelain,
 )
 from whyfor.git.history import head_commit
+from whyfor.git.identity import identify
 from whyfor.git.line_changes import LineChange, read_texts
 from whyfor.git.place import GitDir, GitPlace
+from whyfor.git.worktree import blob_name
 from whyfor.model.blame import (
     INFERRED_PERSON,
     NOBODY,
@@ -38,14 +41,17 @@ from whyfor.model.lines import AGENT, MODIFIED_LINE, CommitLines, LineWriter
 from whyfor.model.paths import to_text
 from whyfor.model.stories import Commit, CommitStory, stored_commit
 from whyfor.model.times import DAY
-from whyfor.store.open import OpenStore
+from whyfor.store.open import LocalStore
 from whyfor.story.commit_lookup import require_checkout, require_commit
-from whyfor.story.lines.commit_lines import CommitSource, LineReader
 from whyfor.story.lines.compare import same_blocks
+from whyfor.story.lines.imported_notes import LineNotes, has_line_notes, load_line_notes
 from whyfor.story.lines.known_lines import story_parts
 from whyfor.story.lines.text_edits import text_lines
 from whyfor.story.lines.turn_authors import TurnReader
 from whyfor.story.repositories import Repository, repository_at
+
+if TYPE_CHECKING:
+    from whyfor.story.lines.lost_originals import LostOriginals
 
 LINES_MAX = 100_000  # of a file that are told at once
 _BYTES_MAX = 64 << 20
@@ -76,7 +82,7 @@ class TargetFile(msgspec.Struct, frozen=True):
 # -- the file ------------------------------------------------------------------------------------
 
 
-def find_target(library: OpenStore, target: BlameTarget, folder: GitPlace) -> TargetFile:
+def find_target(library: LocalStore, target: BlameTarget, folder: GitPlace) -> TargetFile:
     """Return the file that is asked about. Raises BadInput for a path outside the repository and
     for what is no text, NotFound for a revision or a file that is not there."""
     path = repository_path(folder, target.cwd, target.file)
@@ -95,7 +101,7 @@ def find_target(library: OpenStore, target: BlameTarget, folder: GitPlace) -> Ta
     return TargetFile(folder, path, tree, text)
 
 
-def _commit(library: OpenStore, revision: str | None, folder: GitPlace) -> str | None:
+def _commit(library: LocalStore, revision: str | None, folder: GitPlace) -> str | None:
     if revision is not None:
         return require_commit(library, revision, folder)
     return head_commit(folder)
@@ -150,7 +156,7 @@ def _no_text(path: str) -> BadInput:
 class FileBlamer:
     """Tells of the lines of files of one repository. What it had to compute is in `fresh`."""
 
-    def __init__(self, library: OpenStore, place: GitPlace) -> None:
+    def __init__(self, library: LocalStore, place: GitPlace) -> None:
         self.library = library
         self.place = place
         self.fresh: dict[str, tuple[CommitLines, Sequence[Part]]] = {}
@@ -183,6 +189,9 @@ class FileBlamer:
     def _kept_text(self, found: TargetFile) -> list[str]:
         if found.tree is None:
             return []
+        saved = found.text.encode("utf-8", "replace") if found.text is not None else None
+        if saved is not None and blob_name(saved, found.tree.blob) == found.tree.blob:
+            return text_lines(found.text or "")  # git has the same: it need not be asked
         texts = read_texts(found.folder, [found.tree.blob])
         if found.tree.blob not in texts:
             raise _no_text(found.path)
@@ -239,6 +248,8 @@ class FileBlamer:
             parts.append(_open_part(session.agent, session.session_id, last + 1, end))
         added = [(line, 1) for line in fresh]
         change = LineChange(found.path, None, "M", "before", "after", True, added)
+        from whyfor.story.lines.commit_lines import CommitSource, LineReader  # here: see below
+
         reader = LineReader(self.library, repository.folder, repository.folders)
         texts = {"before": "\n".join([*kept, ""]), "after": "\n".join([*now, ""])}
         lines = reader.read_change(CommitSource(commit, parts), change, texts)
@@ -262,6 +273,7 @@ class FileBlamer:
             known_lines = lines_of.get(commit.sha)
             told = writers.get((commit.sha, line.path), {}).get(line.old)
             inferred = known_lines is not None and known_lines.inferred
+            who = self.noted(told, commit.sha, line.path, line.old)
             rows.append(
                 BlameRow(
                     line=line.line,
@@ -273,10 +285,27 @@ class FileBlamer:
                     mail=commit.mail,
                     time=commit.time,
                     summary=commit.summary,
-                    who=self.who(told, inferred=inferred),
+                    who=who or self.who(told, inferred=inferred),
                 )
             )
         return rows
+
+    def noted(
+        self, told: tuple[LineWriter, str] | None, sha: str, path: str, line: int
+    ) -> LineWho | None:
+        """Return who wrote a line by another tool's note, where our own records tell nothing
+        surer; None if no note does."""
+        if self.notes is None or (told is not None and told[1] != "block"):
+            return None
+        return self.notes.who(sha, path, line)
+
+    @cached_property
+    def notes(self) -> LineNotes | None:
+        """What was imported of other tools' notes on this project; None if nothing was."""
+        home = self.library.settings.home
+        if not has_line_notes(home) or isinstance(self.folder, GitDir):
+            return None
+        return load_line_notes(home, identify(str(self.folder)).identity)
 
     def _lines_of(self, lines: Sequence[BlamedLine]) -> dict[str, CommitLines]:
         """What is known of the lines of the commits that these come from."""
@@ -286,12 +315,26 @@ class FileBlamer:
         found = self.library.lines.of_files(places)
         missing = [story for sha, story in stories.items() if sha not in found]
         if missing and self.repository is not None:
+            # here: the lines of most commits are known already
+            from whyfor.story.lines.commit_lines import CommitSource, LineReader
+
             reader = LineReader(self.library, self.repository.folder, self.repository.folders)
             sources = [CommitSource(story.commit, story_parts(story)) for story in missing]
             for sha, computed in reader.read(sources).items():
                 found[sha] = computed
                 self.fresh[sha] = (computed, story_parts(stories[sha]))
+        begun = self.library.sessions.first_started(None) or 0
+        left = {sha: at for sha, at in times.items() if sha not in stories and at >= begun - DAY}
+        if left and self.repository is not None and self.repository.id:
+            found.update(self._lost.lines(left))
         return found
+
+    @cached_property
+    def _lost(self) -> LostOriginals:
+        from whyfor.story.lines.lost_originals import LostOriginals  # here: it replays
+
+        assert self.repository is not None
+        return LostOriginals(self.library, self.repository)
 
     def _stories(self, times: Mapping[str, int]) -> dict[str, CommitStory]:
         """The stories of commits that have one."""

@@ -8,7 +8,6 @@ from whyfor.model.checkpoints import Part
 from whyfor.model.lines import CommitLines
 from whyfor.model.stories import CommitStory
 from whyfor.store.protocol import Store
-from whyfor.story.lines.commit_lines import CommitSource, LineReader
 from whyfor.story.repositories import Repository
 
 
@@ -33,5 +32,8 @@ def fresh_lines(
     """Compute who wrote the lines of commits."""
     if not stories:
         return {}
+    # here: the lines of most commits are known already
+    from whyfor.story.lines.commit_lines import CommitSource, LineReader
+
     reader = LineReader(store, repository.folder, repository.folders)
     return reader.read([CommitSource(story.commit, story_parts(story)) for story in stories])

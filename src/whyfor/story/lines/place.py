@@ -4,6 +4,7 @@ most of them do."""
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
@@ -30,10 +31,22 @@ class PlacedText:
     """A text in which blocks of lines are looked for; white space counts for nothing at second
     sight."""
 
-    def __init__(self, lines: list[str]) -> None:
-        self.lines = lines
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = list(lines)
+        # without white space, and how often each of them stands there; made when first asked for
         self._norm: list[str] | None = None
-        self._places: dict[str, list[int]] | None = None
+        self._counts: Counter[str] | None = None
+
+    def splice(self, span: range, new: Sequence[str]) -> None:
+        """Put lines in the place of others."""
+        self.lines[span.start : span.stop] = new
+        if self._norm is None:
+            return
+        old, fresh = self._norm[span.start : span.stop], _without_spaces(new)
+        self._norm[span.start : span.stop] = fresh
+        if self._counts is not None:
+            self._counts.subtract(old)
+            self._counts.update(fresh)
 
     def find(self, block: Sequence[str], near: int | None) -> int | None:
         """Return where a block stands, the place nearest to `near` if there are several; None if
@@ -42,7 +55,7 @@ class PlacedText:
             return None if near is None else min(near, len(self.lines))
         if near is not None and self._stands(block, near):
             return near
-        wanted = ["".join(line.split()) for line in block]
+        wanted = _without_spaces(block)
         found = [at for at in self._candidates(wanted) if self._is_at(wanted, at)]
         if not found:
             return None
@@ -51,7 +64,7 @@ class PlacedText:
 
     def all_of(self, block: Sequence[str]) -> list[int]:
         """Return every place of a block, from the first on; none overlap."""
-        wanted = ["".join(line.split()) for line in block]
+        wanted = _without_spaces(block)
         found: list[int] = []
         for at in self._candidates(wanted):
             if self._is_at(wanted, at) and (not found or at >= found[-1] + len(block)):
@@ -61,7 +74,7 @@ class PlacedText:
     def about(self, block: Sequence[str], near: int | None) -> range | None:
         """Return the lines in whose place a block may have stood that is not there as it was told:
         those that at least half of its telling lines are among; None if there are none."""
-        wanted = ["".join(line.split()) for line in block]
+        wanted = _without_spaces(block)
         first, last = 0, len(self.lines)
         if near is not None:
             first = max(0, near - _WINDOW)
@@ -108,20 +121,21 @@ class PlacedText:
     @property
     def _normed(self) -> list[str]:
         if self._norm is None:
-            self._norm = ["".join(line.split()) for line in self.lines]
+            self._norm = _without_spaces(self.lines)
         return self._norm
 
     def _candidates(self, wanted: Sequence[str]) -> Iterator[int]:
         """Places where the rarest line of a block puts its first one."""
-        if self._places is None:
-            self._places = {}
-            for at, line in enumerate(self._normed):
-                self._places.setdefault(line, []).append(at)
-        known = [self._places.get(line, []) for line in wanted]
+        norm = self._normed
+        if self._counts is None:
+            self._counts = Counter(norm)
+        known = [self._counts[line] for line in wanted]
         if not known or not all(known):
             return
-        rarest = min(range(len(known)), key=lambda at: len(known[at]))
-        for at in known[rarest][:_TRIES]:
+        rarest = known.index(min(known))
+        at = -1
+        for _ in range(min(known[rarest], _TRIES)):
+            at = norm.index(wanted[rarest], at + 1)
             yield at - rarest
 
     def _is_at(self, wanted: Sequence[str], at: int) -> bool:
@@ -129,6 +143,10 @@ class PlacedText:
 
     def _stands(self, block: Sequence[str], at: int) -> bool:
         return at >= 0 and self.lines[at : at + len(block)] == list(block)
+
+
+def _without_spaces(lines: Sequence[str]) -> list[str]:
+    return ["".join(line.split()) for line in lines]
 
 
 def inline_change(lines: Sequence[str], piece: EditPiece) -> list[tuple[range, list[str]]]:

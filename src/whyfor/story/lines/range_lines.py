@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whyfor.git.blame import blame_porcelain, read_porcelain
-from whyfor.git.line_changes import LineChange, compare_trees, read_line_changes
+from whyfor.git.line_changes import (
+    LineChange,
+    compare_trees,
+    read_counted_changes,
+    read_line_changes,
+)
 from whyfor.git.place import GitPlace
 from whyfor.git.run import ask
 from whyfor.model.blame import BlameRow
 from whyfor.model.errors import BadInput
 from whyfor.model.line_counts import FileCounts, RangeCounts
 from whyfor.model.lines import AGENT, MODIFIED_LINE, PERSON, UNKNOWN_AUTHOR
-from whyfor.store.open import OpenStore
-from whyfor.story.commit_lookup import require_checkout, require_commit
+from whyfor.store.open import LocalStore
+from whyfor.story.commit_lookup import range_ends, require_checkout
 from whyfor.story.commit_stories import stories_of
 from whyfor.story.lines.file_blame import FileBlamer
 from whyfor.story.lines.known_lines import lines_of_stories
@@ -25,7 +30,7 @@ _RANGES = 300  # of one file that git is asked about one by one
 class RangeLines:
     """Counts the lines of changes of one repository."""
 
-    def __init__(self, library: OpenStore, place: GitPlace) -> None:
+    def __init__(self, library: LocalStore, place: GitPlace) -> None:
         self.library = library
         self.folder = require_checkout(place)
         self.blamer = FileBlamer(library, self.folder)
@@ -34,33 +39,14 @@ class RangeLines:
     def counts(self, revisions: str) -> RangeCounts:
         """Return the counts of `A..B`, `A...B` (since they parted) or of one commit, which is
         compared with its first parent. Raises BadInput, NotFound."""
-        old, new, single = self._ends(revisions)
+        old, new, single = range_ends(self.library, self.folder, revisions)
         second = ask(self.folder, "rev-parse", "-q", "--verify", f"{new}^2") if single else None
         if second is not None:
             single = False  # a merge: its lines are those of the commits it brings
         if single:
             return RangeCounts(old, new, list(self._of_commit(new)))
         assert old is not None
-        changes = compare_trees(self.folder, old, new, [])
-        if len(changes) > _FILES:
-            raise BadInput(f"{len(changes):,} files differ", "Ask about a smaller range.")
-        return RangeCounts(old, new, [self._of_file(new, change) for change in changes])
-
-    def _ends(self, revisions: str) -> tuple[str | None, str, bool]:
-        """The commits to compare, and whether it is one commit and its parent."""
-        for sign in ("...", ".."):
-            if sign in revisions:
-                first, _, last = revisions.partition(sign)
-                old = require_commit(self.library, first or "HEAD", self.folder)
-                new = require_commit(self.library, last or "HEAD", self.folder)
-                if sign == "...":
-                    base = ask(self.folder, "merge-base", old, new)
-                    if base is None:
-                        raise BadInput(f"{revisions}: they have no commit in common", "Use A..B.")
-                    old = base
-                return old, new, False
-        new = require_commit(self.library, revisions, self.folder)
-        return ask(self.folder, "rev-parse", "-q", "--verify", f"{new}^"), new, True
+        return RangeCounts(old, new, [counts for counts, _ in self.files(old, new)])
 
     def _of_commit(self, sha: str) -> Iterator[FileCounts]:
         """The files of one commit, by the answer that its page gives."""
@@ -70,12 +56,19 @@ class RangeLines:
         known = lines.get(sha)
         writers = {file.path: file.by_line() for file in known.files} if known else {}
         rest = PERSON if known is not None and known.inferred else UNKNOWN_AUTHOR
-        for change in dict(read_line_changes(self.folder, [sha])).get(sha, []):
+        looked = dict(read_line_changes(self.folder, [sha])).get(sha, [])
+        judged = {change.path: change.added_lines for change in looked}
+        for change in dict(read_counted_changes(self.folder, [sha])).get(sha, []):
             found = _counts(change)
             own = writers.get(change.path, {})
             for line in sorted(change.added_lines):
+                noted = self.blamer.noted(own.get(line), sha, change.path, line)
+                if noted is not None:
+                    found.count(noted.kind, noted.agent)
+                    continue
                 if line not in own:
-                    found.count(rest if change.plain else UNKNOWN_AUTHOR, "")
+                    plain = change.plain and line in judged.get(change.path, ())
+                    found.count(rest if plain else UNKNOWN_AUTHOR, "")
                     continue
                 writer, evidence = own[line]
                 kind = MODIFIED_LINE if evidence == MODIFIED_LINE else AGENT
@@ -88,18 +81,27 @@ class RangeLines:
             self._names[session] = known.agent if known else ""
         return self._names[session]
 
-    def _of_file(self, commit: str, change: LineChange) -> FileCounts:
+    def files(self, old: str, new: str) -> Iterator[tuple[FileCounts, list[BlameRow]]]:
+        """Yield each file in which two commits differ, with its added lines. Raises BadInput if
+        there are too many."""
+        changes = compare_trees(self.folder, old, new, [], counted=True)
+        if len(changes) > _FILES:
+            raise BadInput(f"{len(changes):,} files differ", "Ask about a smaller range.")
+        for change in changes:
+            yield self._of_file(new, change)
+
+    def _of_file(self, commit: str, change: LineChange) -> tuple[FileCounts, list[BlameRow]]:
         """One file of a range: each added line by the commit that git blames for it."""
         found = _counts(change)
+        added: list[BlameRow] = []
         if not change.plain:
             found.unknown = change.plus
-            return found
-        if change.plus:
+        elif change.plus:
             rows = {row.line: row for row in self._blamed(commit, change)}
-            for line in sorted(change.added_lines):
-                who = rows[line].who
-                found.count(who.kind, who.agent)
-        return found
+            added = [rows[line] for line in sorted(change.added_lines)]
+            for row in added:
+                found.count(row.who.kind, row.who.agent)
+        return found, added
 
     def _blamed(self, commit: str, change: LineChange) -> list[BlameRow]:
         ranges = [f"-L{first},{first + count - 1}" for first, count in change.added]

@@ -12,8 +12,7 @@ from whyfor.model.blame import NOT_COMMITTED, BlameRow, LineWho
 from whyfor.model.errors import NotFound
 from whyfor.model.stories import CommitStory, stored_commit
 from whyfor.model.why import EarlierLine, GoneText, LineReason, SessionHint
-from whyfor.store.open import OpenStore
-from whyfor.story.lines.commit_lines import CommitSource, LineReader
+from whyfor.store.open import LocalStore
 from whyfor.story.lines.file_blame import BlameTarget, FileBlamer, repository_path
 from whyfor.story.lines.known_lines import story_parts
 from whyfor.story.lines.text_edits import text_lines
@@ -27,7 +26,7 @@ _CALL = 200  # events around an edit among which its call is
 class ReasonReader:
     """Tells why lines of a repository are there."""
 
-    def __init__(self, library: OpenStore, place: GitPlace) -> None:
+    def __init__(self, library: LocalStore, place: GitPlace) -> None:
         self.library = library
         self.place = place
         self.blamer = FileBlamer(library, place)
@@ -36,13 +35,17 @@ class ReasonReader:
         """Return why lines are there, those of one turn together. Raises what blame raises."""
         options = BlameOptions(ranges=(f"{first},{last}",))
         found = self.blamer.blame(target, options)
+        return self.reasons_of(found.path, found.rows)
+
+    def reasons_of(self, path: str, lines: Sequence[BlameRow]) -> list[LineReason]:
+        """The same for lines that were blamed."""
         runs: list[list[BlameRow]] = []
-        for row in found.rows:
+        for row in lines:
             if runs and _same(runs[-1][-1], row):
                 runs[-1].append(row)
             else:
                 runs.append([row])
-        return [self._reason(found.path, rows) for rows in runs]
+        return [self._reason(path, rows) for rows in runs]
 
     def _reason(self, path: str, rows: list[BlameRow]) -> LineReason:
         row = rows[0]
@@ -146,6 +149,8 @@ class ReasonReader:
         who = LineWho("unknown")
         repository = self.blamer.repository
         if repository is not None and story_parts(told):
+            from whyfor.story.lines.commit_lines import CommitSource, LineReader  # here: rarely
+
             reader = LineReader(self.library, repository.folder, repository.folders)
             source = CommitSource(told.commit, story_parts(told))
             writer = reader.remover(source, change, text)

@@ -9,7 +9,7 @@ that remain without an owner are then compared with what such edits wrote (`bloc
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import msgspec
 
@@ -24,6 +24,7 @@ from whyfor.story.lines.carry import (
     SHELL,
     UNKNOWN,
     CarriedLine,
+    carried_line,
     carry,
 )
 from whyfor.story.lines.compare import same_blocks
@@ -51,18 +52,37 @@ class _State:
     """The text as it is by now, and who owns each line of it."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = list(lines)
+        self.text = PlacedText(lines)
         self.owners = [BASE] * len(self.lines)
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.lines
+
+    def reform(
+        self, span: range, new: Sequence[str], owner: int, fresh: Container[int] | None = None
+    ) -> None:
+        """Put in what a command made of lines: those of an edit that it only set anew or moved
+        stay that edit's, all others are the command's; with `fresh`, only those among them."""
+        old, owners = self.lines[span.start : span.stop], self.owners[span.start : span.stop]
+        same: set[int] = set()
+        for _, to, size in same_blocks(old, new):
+            same.update(range(to, to + size))
+        made = []
+        for to, line in enumerate(carry(old, owners, new)):
+            if to in same or (line.owner >= 0 and line.evidence != MODIFIED):
+                made.append(line.owner)
+            else:
+                made.append(owner if fresh is None or to in fresh else UNKNOWN)
+        self._put(span, new, made)
 
     def splice(self, span: range, new: Sequence[str], owner: int) -> None:
         """Put lines in the place of others. Lines that were there before keep their owners."""
-        old = self.lines[span.start : span.stop]
         owners = [owner] * len(new)
-        for at, to, size in same_blocks(old, new):
+        for at, to, size in same_blocks(self.lines[span.start : span.stop], new):
             first = span.start + at
             owners[to : to + size] = self.owners[first : first + size]
-        self.lines[span.start : span.stop] = new
-        self.owners[span.start : span.stop] = owners
+        self._put(span, new, owners)
 
     def correct(self, span: range, told: Sequence[str]) -> None:
         """Somebody else changed these lines before the edit, which tells how they were."""
@@ -71,8 +91,11 @@ class _State:
             line.owner if line.evidence != MODIFIED else UNKNOWN
             for line in carry(old, owners, told)
         ]
-        self.lines[span.start : span.stop] = told
-        self.owners[span.start : span.stop] = carried
+        self._put(span, told, carried)
+
+    def _put(self, span: range, new: Sequence[str], owners: Sequence[int]) -> None:
+        self.text.splice(span, new)
+        self.owners[span.start : span.stop] = owners
 
 
 def replay(
@@ -96,20 +119,22 @@ def replay(
         if not _apply(state, edit, number, bold=number >= recent):
             unplaced.append(number)
     carried = carry(state.lines, state.owners, final)
-    lines = [_with_shell(line, edits) for line in carried]
+    lines = carried
+    if any(edit.shell for edit in edits):
+        lines = [_with_shell(line, edits) for line in carried]
     return ReplayedFile(lines, _gone(state, carried), unplaced)
 
 
 def _with_shell(line: CarriedLine, edits: Sequence[TextEdit]) -> CarriedLine:
     by_shell = line.owner >= 0 and line.evidence == EXACT and edits[line.owner].shell
-    return CarriedLine(line.owner, SHELL) if by_shell else line
+    return carried_line(line.owner, SHELL) if by_shell else line
 
 
 def _gone(state: _State, carried: Sequence[CarriedLine]) -> list[tuple[str, int]]:
     """Lines that an edit wrote, as often as they are not in the committed text."""
-    kept = Counter(line.owner for line in carried)
-    wrote = Counter(owner for owner in state.owners if owner >= 0)
-    lost = {owner for owner, count in wrote.items() if kept[owner] < count}
+    kept = Counter([line.owner for line in carried])
+    wrote = Counter(state.owners)
+    lost = {owner for owner, count in wrote.items() if owner >= 0 and kept[owner] < count}
     if not lost:
         return []
     pairs = zip(state.lines, state.owners, strict=True)
@@ -126,7 +151,10 @@ def _apply(state: _State, edit: TextEdit, number: int, *, bold: bool) -> bool:
             state.splice(range(len(state.lines)), [], UNKNOWN)
         return True
     if edit.whole is not None:
-        state.splice(range(len(state.lines)), edit.whole, number)
+        if edit.seen:
+            state.reform(range(len(state.lines)), edit.whole, number, edit.fresh)
+        else:
+            state.splice(range(len(state.lines)), edit.whole, number)
         return True
     if edit.added is not None:
         end = len(state.lines)
@@ -139,9 +167,45 @@ def _apply(state: _State, edit: TextEdit, number: int, *, bold: bool) -> bool:
     shift = 0
     for piece in edit.pieces:
         before = len(state.lines)
-        done = _apply_piece(state, piece, number, shift, bold=bold) and done
+        if edit.seen:
+            done = _apply_seen(state, piece, number, shift) and done
+        else:
+            done = _apply_piece(state, piece, number, shift, bold=bold) and done
         shift += len(state.lines) - before
     return done
+
+
+def _apply_seen(state: _State, piece: EditPiece, number: int, shift: int) -> bool:
+    """Apply what a command was seen to do: the lines around it were as it tells, whoever had
+    changed them before."""
+    text = state.text
+    near = piece.line - 1 + shift if piece.line is not None else None
+    for one in (piece, _without_context(piece)):
+        moved = near + (one.line or 0) - (piece.line or 0) if near is not None else None
+        at = text.find(one.old, moved)
+        if at is not None:
+            state.reform(range(at, at + len(one.old)), one.new, number)
+            return True
+    about = text.about(piece.old, near)
+    if about is None:
+        return False
+    state.correct(about, piece.old)
+    state.reform(range(about.start, about.start + len(piece.old)), piece.new, number)
+    return True
+
+
+def _without_context(piece: EditPiece) -> EditPiece:
+    """The same without the lines that stay at its beginning and end."""
+    old, new = piece.old, piece.new
+    most = min(len(old), len(new))
+    head = 0
+    while head < most and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < most - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    line = piece.line + head if piece.line is not None else None
+    return EditPiece(old[head : len(old) - tail], new[head : len(new) - tail], line)
 
 
 def _apply_piece(state: _State, piece: EditPiece, number: int, shift: int, *, bold: bool) -> bool:
@@ -151,7 +215,7 @@ def _apply_piece(state: _State, piece: EditPiece, number: int, shift: int, *, bo
             state.splice(span, new, number)
         if changes:
             return True
-    text = PlacedText(state.lines)
+    text = state.text
     near = piece.line - 1 + shift if piece.line is not None else None
     if not bold and piece.new and text.find(piece.new, near) is not None:
         return True  # the text has it already
@@ -167,7 +231,7 @@ def _apply_piece(state: _State, piece: EditPiece, number: int, shift: int, *, bo
 def _apply_boldly(state: _State, piece: EditPiece, number: int, near: int | None) -> bool:
     """Apply an edit although the lines around it are not as it tells: a formatter or a person was
     there before it."""
-    text = PlacedText(state.lines)
+    text = state.text
     place = text.by_words(piece.old, near)
     if place is not None:
         before = [place.before] if line_words(place.before) else []
@@ -219,11 +283,11 @@ def claim_moved(
 ) -> None:
     """Give long lines without an owner to edits whose lines are gone from another file; `gone`
     has their owners, and loses what is used."""
-    for at in wanted:
-        text = squeeze(final[at])
-        if lines[at].owner != UNKNOWN or len(text) < MOVED_CHARACTERS:
+    for at in wanted if gone else ():
+        if lines[at].owner != UNKNOWN:
             continue
-        if gone.get(text):
+        text = squeeze(final[at])
+        if len(text) >= MOVED_CHARACTERS and gone.get(text):
             lines[at] = CarriedLine(gone[text].pop(0), MOVED)
 
 
@@ -245,9 +309,11 @@ def claim_blanks(final: Sequence[str], lines: list[CarriedLine], wanted: set[int
 def settle_slides(final: Sequence[str], lines: list[CarriedLine], added: set[int]) -> None:
     """Where the same line stands twice, git may call the other one added: then that one is the
     edit's. `added` are the places git calls so."""
+    if len(added) == len(lines):
+        return
     spare: dict[str, list[int]] = {}
     for at, line in enumerate(lines):
-        if at not in added and line.owner >= 0:
+        if line.owner >= 0 and at not in added:
             spare.setdefault(final[at], []).append(at)
     if not spare:
         return

@@ -24,9 +24,11 @@ from whyfor.agents.edits import (
     path_in,
     told_changes,
 )
+from whyfor.model.shell_edits import ShellEdits
 from whyfor.story.shell import Effect, effects
 
 NOTEBOOK = ".ipynb"
+_NEW_HEAD = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)")
 _HEAD = re.compile(r"@@ -(\d+)(?:,\d+)? \+\d+")
 
 
@@ -51,6 +53,8 @@ class TextEdit(msgspec.Struct, frozen=True):
     old: str | None = None  # where a moved file was
     kind: str = "edit"  # edit | gone | moved | touched
     shell: bool = False
+    seen: bool = False  # in the file itself: the lines around it were as it tells
+    fresh: frozenset[int] | None = None  # of the whole, counted from 0, the lines that may be new
 
 
 def text_lines(text: str) -> list[str]:
@@ -59,7 +63,7 @@ def text_lines(text: str) -> list[str]:
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
-    return [line.removesuffix("\r") for line in lines]
+    return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
 
 # -- through the shell ---------------------------------------------------------------------------
@@ -85,6 +89,38 @@ def _shell_text(effect: Effect) -> TextEdit:
         return TextEdit(effect.path, old=effect.old, kind=effect.kind, shell=True)
     kind = "touched" if effect.kind == "touched" else "edit"
     return TextEdit(effect.path, loose=lines, kind=kind, shell=True)
+
+
+def recorded_texts(told: ShellEdits) -> list[TextEdit]:
+    """Return what a command changed, as it was seen."""
+    found = []
+    for file in told.files:
+        path = f"{told.top}/{file.path}"
+        if file.gone:
+            found.append(TextEdit(path, kind="gone", shell=True))
+        elif file.whole is not None:
+            lines = tuple(text_lines(file.whole))
+            fresh = _added_places(file.diff) if file.diff else None
+            found.append(TextEdit(path, whole=lines, shell=True, seen=True, fresh=fresh))
+        else:
+            pieces = _pieces(file.diff.split("\n"))
+            found.append(TextEdit(path, pieces, shell=True, seen=True))
+    return found
+
+
+def _added_places(diff: str) -> frozenset[int]:
+    """The places of the lines that a unified diff adds, counted from 0."""
+    found = set()
+    at = 0
+    for line in diff.split("\n"):
+        if head := _NEW_HEAD.match(line):
+            at = int(head[1]) - 1
+        elif line[:1] == "+":
+            found.add(at)
+            at += 1
+        elif line[:1] == " ":
+            at += 1
+    return frozenset(found)
 
 
 def _without_last(lines: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 
 from whyfor.model.events import SpokenWord
 from whyfor.model.lines import LineWriter
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 from whyfor.story.links.attribution import BELOW
 
 
 class TurnReader:
     """Reads what was said in sessions, as far as lines come from there."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: SharedStore) -> None:
         self._store = store
         self._spans: dict[int, tuple[int, int]] = {}
         self._words: dict[int, list[SpokenWord]] = {}

@@ -13,8 +13,7 @@ from whyfor.agents.edits import PATCH, first_text, is_edit
 from whyfor.agents.tools import argument_names, command_of, tool_kind, was_denied
 from whyfor.model.events import StoredEvent
 from whyfor.model.printed import printed, reported
-from whyfor.store.protocol import Store
-from whyfor.story.links.edits import Contents, by_shell, by_tool
+from whyfor.story.links.edits import Contents, Edit, by_shell, by_tool
 from whyfor.story.shell import absolute
 
 OPEN_MAX = 200  # calls without a result that are remembered; older ones are never answered
@@ -109,18 +108,6 @@ def acts(events: Iterable[StoredEvent], before: SessionActivity | None = None) -
     return found
 
 
-def activity_of(store: Store, session: int) -> SessionActivity:
-    """All acts of a session: as linking kept them, and what came since."""
-    kept = store.links.activity(session)
-    known = SessionActivity()
-    if kept:
-        known = msgspec.msgpack.decode(kept[1], type=SessionActivity)
-    after = kept[0] if kept else 0
-    if after < store.conversation.last_seq(session):
-        known = acts(store.conversation.events(session, after + 1), known)
-    return known
-
-
 def merge_activity(parts: Sequence[SessionActivity]) -> SessionActivity:
     """A session's own acts and its subagents', in one."""
     return SessionActivity(
@@ -156,22 +143,35 @@ def _result(found: SessionActivity, event: StoredEvent, data: dict[str, Any]) ->
         if names := _printed(event, data):
             found.made.append(CommitCommand(at, at, event.seq, ident or None, "", names))
         return
-    failed = bool(data.get("failed"))
-    cwd = absolute(first_text(call.given, *argument_names().folder), call.cwd) or call.cwd
     is_shell = tool_kind(call.name) == "shell"
     command = command_of(call.given) if is_shell else ""
     if is_shell:
         _ran(found, call, command, event, data, at)
-    if is_shell and PATCH not in command:
-        edits = by_shell(command, cwd, found.contents, failed=failed)
-    else:
-        edits = iter(()) if failed else by_tool(call.given, data, cwd, found.contents)
-    found.written += [
-        WrittenEdit(
-            at, event.seq, ident or None, edit.path, edit.added, edit.removed, edit.kind, edit.old
+    by_hand = is_shell and PATCH not in command
+    for edit in _edits(found.contents, call, data, command if by_hand else None):
+        found.written.append(
+            WrittenEdit(
+                at=at,
+                seq=event.seq,
+                call=ident or None,
+                path=edit.path,
+                added=edit.added,
+                removed=edit.removed,
+                kind=edit.kind,
+                old=edit.old,
+            )
         )
-        for edit in edits
-    ]
+
+
+def _edits(
+    contents: Contents, call: OpenCall, data: dict[str, Any], command: str | None
+) -> Iterable[Edit]:
+    """What a call wrote: a command of a shell, else a tool that edits."""
+    cwd = absolute(first_text(call.given, *argument_names().folder), call.cwd) or call.cwd
+    failed = bool(data.get("failed"))
+    if command is not None:
+        return by_shell(command, cwd, contents, failed=failed)
+    return () if failed else by_tool(call.given, data, cwd, contents)
 
 
 def _ran(

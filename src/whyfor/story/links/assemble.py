@@ -11,6 +11,9 @@ import msgspec
 
 from whyfor.git import history
 from whyfor.model.checkpoints import (
+    BOT,
+    NO_SESSION,
+    NOT_THEN,
     Annotation,
     ChangedFile,
     Checkpoint,
@@ -35,9 +38,6 @@ from whyfor.story.links.ranges import (
     strongest_first,
 )
 
-NO_SESSION = "no session kept here made this commit or wrote its lines"
-NOT_THEN = "no session kept here was active before this commit"
-BOT = "made by a bot"
 _SLACK = 5000
 
 
@@ -265,7 +265,9 @@ class Assembly:
         sources = []
         for sha, own in found.items():
             if sha in todo and sha in facts:
-                sources.append(CommitSource(todo[sha], own))
+                known = facts[sha]
+                is_whole = known.is_within_limits
+                sources.append(CommitSource(todo[sha], own, known.places, is_whole))
         lines = self._lines.read(sources)
         self.outcome.lines = list(lines.values())
         return lines

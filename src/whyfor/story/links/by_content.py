@@ -38,13 +38,12 @@ class Write(msgspec.Struct, frozen=True):
 LineWrites = dict[int, list[Write]]  # by line
 
 
-class _Line(NamedTuple):
-    sign: str  # + | - | moved | gone
-    key: int
-    minor: bool  # hardly telling
+class _Lines(NamedTuple):
+    """What a commit does to lines of a file, told by their keys."""
 
-
-_GONE = _Line("gone", 0, False)
+    sign: str  # + | - | moved
+    keys: Sequence[int]
+    minor: bool = False  # hardly telling
 
 
 class ContentOverlap(msgspec.Struct):
@@ -175,14 +174,15 @@ class Content:
     ) -> tuple[dict[int, ContentOverlap], int]:
         """By session what it wrote of the commit, and of how many lines in all."""
         changed = [(file, self._lines(file)) for file in commit.files]
-        telling = sum(not line.minor for _, lines in changed for line in lines)
+        telling = sum(_count(lines, telling=True) for _, lines in changed)
         shares: dict[int, ContentOverlap] = {}
         total = 0
         for file, lines in changed:
             counted = lines
             if telling >= SMALL:
-                counted = [line for line in lines if not line.minor]
-            total += len(counted)
+                counted = [some for some in lines if not some.minor]
+            size = _count(counted)
+            total += size
             own: Counter[int] = Counter()
             for one in self._written(commit, file, counted, ancestry):
                 session = one.write.session
@@ -190,49 +190,49 @@ class Content:
                 share.credit(one.write, one.lines, one.telling)
                 own[session] += one.telling
             for session, count in own.items():
-                if count >= 2 and count * 2 >= len(counted):
+                if count >= 2 and count * 2 >= size:
                     shares[session].owns = True
         return shares, total
 
-    def _lines(self, file: FileFacts) -> list[_Line]:
-        """What a commit does to a file, piece by piece."""
-        found = [_Line("moved", 0, False)] if file.status == "R" else []
+    def _lines(self, file: FileFacts) -> list[_Lines]:
+        """What a commit does to a file."""
+        found = [_Lines("moved", [0])] if file.status == "R" else []
         for sign, packed, minor in (
             ("+", file.added, file.minor_added),
             ("-", file.removed, file.minor_removed),
         ):
-            found += [_Line(sign, key, key in self._common) for key in each(packed)]
-            found += [_Line(sign, key, True) for key in each(minor)]
+            keys = each(packed)
+            if self._common.isdisjoint(keys):
+                found.append(_Lines(sign, keys))
+            else:
+                found.append(_Lines(sign, [key for key in keys if key not in self._common]))
+                found.append(_Lines(sign, [key for key in keys if key in self._common], True))
+            if minor:
+                found.append(_Lines(sign, each(minor), True))
         return found
 
     def _written(
-        self, commit: CommitFacts, file: FileFacts, lines: list[_Line], ancestry: Ancestry
+        self, commit: CommitFacts, file: FileFacts, lines: Sequence[_Lines], ancestry: Ancestry
     ) -> Iterable[_Credit]:
         """Whose writings are in a file's change, and how many of its lines each has."""
         remover = self._remover(commit, file, ancestry) if file.status == "D" else None
         if remover is not None:
-            return [_Credit(remover, len(lines), sum(not line.minor for line in lines))]
+            return [_Credit(remover, _count(lines), _count(lines, telling=True))]
         view = _FileView(self, commit, file, ancestry)
         found: dict[int, _Credit] = {}
-        for line in lines:
-            if not view.may_have(line.sign):
-                continue
-            write = self._mover(commit, file) if line.sign == "moved" else view.writer(line)
-            if write is None or view.is_used(line, write):
-                continue
-            if line.sign == "+" and view.gone_at > write.act.at:
-                continue  # the file was removed since, and made anew
-            credit = found.get(id(write))
-            if credit is None:
-                credit = found[id(write)] = _Credit(write)
-            credit.lines += 1
-            credit.telling += not line.minor
+        for some in lines:
+            for write in view.writers(some):
+                credit = found.get(id(write))
+                if credit is None:
+                    credit = found[id(write)] = _Credit(write)
+                credit.lines += 1
+                credit.telling += not some.minor
         return found.values()
 
     def _remover(self, commit: CommitFacts, file: FileFacts, ancestry: Ancestry) -> Write | None:
         """Who removed the file, itself or a folder it was in."""
         last = max(self.gone_before(commit, file), key=_written_at, default=None)
-        if last is None or _FileView(self, commit, file, ancestry).is_used(_GONE, last):
+        if last is None or _FileView(self, commit, file, ancestry).is_used("gone", 0, last):
             return None
         return last
 
@@ -246,7 +246,8 @@ class Content:
                 ):
                     yield write
 
-    def _mover(self, commit: CommitFacts, file: FileFacts) -> Write | None:
+    def mover(self, commit: CommitFacts, file: FileFacts) -> Write | None:
+        """Return who moved the file last."""
         found = [
             write
             for write in self._valid(self._moved.get(last_part(file.path), ()), commit, file.path)
@@ -363,9 +364,28 @@ class _FileView:
                 found.append((path, wrote[name], took.get(name, {})))
         return found
 
-    def may_have(self, sign: str) -> bool:
-        """Return whether a session may have written lines of that sign."""
-        return bool(self._lines.get(sign, True))
+    def writers(self, lines: _Lines) -> Iterator[Write]:
+        """Yield the writing of each of the lines that the commit has from a session."""
+        sign = lines.sign
+        if sign == "moved":
+            mover = self._content.mover(self._commit, self._file)
+            if mover is not None and not self.is_used(sign, 0, mover):
+                yield mover
+            return
+        for key in self._known(lines):
+            write = self._writer(sign, key)
+            if write is None or self.is_used(sign, key, write):
+                continue
+            # else the file was removed since, and made anew
+            if sign == "-" or self.gone_at <= write.act.at:
+                yield write
+
+    def _known(self, lines: _Lines) -> Iterable[int]:
+        """Those of the lines that a session wrote."""
+        indexed = self._lines[lines.sign]
+        if len(indexed) == 1:
+            return filter(indexed[0][1].__contains__, lines.keys)
+        return [key for key in lines.keys if any(key in wrote for _, wrote, _ in indexed)]
 
     @cached_property
     def gone_at(self) -> int:
@@ -378,11 +398,10 @@ class _FileView:
         """Lines that the commit only moves."""
         return set(each(self._file.added)).intersection(each(self._file.removed))
 
-    def writer(self, line: _Line) -> Write | None:
-        """Return who wrote a line last; None if it was taken away again."""
-        key = line.key
+    def _writer(self, sign: str, key: int) -> Write | None:
+        """Who wrote a line last; None if it was taken away again."""
         last: Write | None = None
-        for path, wrote, took in self._lines[line.sign]:
+        for path, wrote, took in self._lines[sign]:
             writes = wrote.get(key)
             if writes is not None:
                 # A whole file holds old lines too: one that the commit only moves may be such.
@@ -411,14 +430,14 @@ class _FileView:
                 return write
         return None
 
-    def is_used(self, line: _Line, write: Write) -> bool:
+    def is_used(self, sign: str, key: int, write: Write) -> bool:
         """Return whether an ancestor of the commit has committed that line since it was written."""
-        asked = (id(write), line.sign)
+        asked = (id(write), sign)
         uses = self._uses.get(asked)
         if uses is None:
-            uses = self._uses[asked] = self._uses_of(write, line.sign)
+            uses = self._uses[asked] = self._uses_of(write, sign)
         for lines in uses:
-            for other in reversed(lines.get(line.key, ())):
+            for other in reversed(lines.get(key, ())):
                 if other is self._commit or other.committed_at < write.act.at:
                     continue
                 if self._ancestry.descends(self._commit.sha, other.sha):
@@ -435,6 +454,11 @@ class _FileView:
         for path in {*_paths(self._file), *self._content.places_before(write)}:
             found += [used[sign + path] for sign in signs if sign + path in used]
         return found
+
+
+def _count(lines: Iterable[_Lines], *, telling: bool = False) -> int:
+    """How many lines there are, or how many that tell something."""
+    return sum(len(some.keys) for some in lines if not (telling and some.minor))
 
 
 def _wanted(commits: Iterable[CommitFacts]) -> dict[str, set[int]]:

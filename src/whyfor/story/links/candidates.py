@@ -17,6 +17,7 @@ from whyfor.story.links.activity import (
 )
 from whyfor.story.links.ranges import EventOutline, RangeClaim
 from whyfor.story.links.ranges import outline as outlined
+from whyfor.story.links.shell_records import ShellRecords, with_records
 from whyfor.story.repositories import Repository
 
 
@@ -31,6 +32,7 @@ class Candidates:
         # acts read in this run, to be kept: session, last event, acts
         self.fresh: list[tuple[int, int, bytes]] = []
         self._acts: dict[int, SessionActivity] = {}
+        self._shells = ShellRecords(store)
         self._outlines: dict[int, EventOutline] = {}
 
     @property
@@ -91,6 +93,7 @@ class Candidates:
             if last < row.last_seq:
                 found = acts(self.store.conversation.events(row.id, last + 1), found)
                 self.fresh.append((row.id, row.last_seq, msgspec.msgpack.encode(found)))
+            found = with_records(found, self._shells.of(row.id))
             self._acts[row.id] = found
         return found
 

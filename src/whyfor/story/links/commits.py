@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import compress
+from typing import TypeVar
 
 import msgspec
 
 from whyfor.git.history import FileChange, patch_id
+from whyfor.git.line_changes import LineChange
 from whyfor.model.stories import Commit
 from whyfor.story.links.line_keys import BLANK, WIDTH, LineKeys, each, line_keys
 from whyfor.story.links.people import people_of
 
 SMALL = 4  # telling lines below which every line counts
+_FILES = 400  # of a commit whose lines are looked at
+_LINES = 60_000  # that a commit may add to be looked at
+AnyChange = TypeVar("AnyChange", FileChange, LineChange)
 _BOT = re.compile(
     r"\[bot\]|\bbot@|[-_]bot\b|dependabot|renovate|github-actions|greenkeeper|pre-commit-ci|snyk|allcontributors",
     re.I,
@@ -66,12 +71,21 @@ class CommitFacts(msgspec.Struct, frozen=True):
     patch_id: str | None
     files: tuple[FileFacts, ...]
     people: frozenset[str] = frozenset()
+    # where lines come in the files that a session may have written; None if all changes were not
+    # looked at for that
+    places: tuple[LineChange, ...] | None = None
 
     @classmethod
     def of(
-        cls, commit: Commit, changes: Sequence[FileChange], written: Container[str] = ()
+        cls,
+        commit: Commit,
+        changes: Sequence[FileChange],
+        written: Container[str] = (),
+        *,
+        places: bool = False,
     ) -> CommitFacts:
-        """Of the files in `written` every added line is kept."""
+        """Of the files in `written` every added line is kept, and if `places` are asked for, where
+        they come."""
         files = [_file(change, minor=False, whole=change.path in written) for change in changes]
         if sum(len(file.added) + len(file.removed) for file in files) < SMALL * WIDTH:
             files = [_file(change, minor=True, whole=change.path in written) for change in changes]
@@ -87,6 +101,7 @@ class CommitFacts(msgspec.Struct, frozen=True):
             patch_id=patch_id(changes),
             files=tuple(files),
             people=people_of(commit),
+            places=_places(changes, written) if places else None,
         )
 
     @classmethod
@@ -101,12 +116,32 @@ class CommitFacts(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(facts, patch_id=None, files=(*facts.files, *others))
 
     @property
+    def is_within_limits(self) -> bool:
+        """Return whether the lines of all its files are looked at."""
+        return len(self.files) <= _FILES and sum(file.plus for file in self.files) <= _LINES
+
+    @property
     def is_merge(self) -> bool:
         return len(self.parents) > 1
 
     @property
     def is_bot(self) -> bool:
         return bool(_BOT.search(self.author) or _BOT.search(self.email))
+
+
+def within_limits(changes: Sequence[AnyChange]) -> Iterator[AnyChange]:
+    """Yield the files of a commit whose lines are looked at: not of too many, nor too long ones."""
+    lines = 0
+    for change in changes[:_FILES]:
+        if lines + change.plus <= _LINES:
+            lines += change.plus
+            yield change
+
+
+def _places(changes: Sequence[FileChange], written: Container[str]) -> tuple[LineChange, ...]:
+    return tuple(
+        LineChange.of(change) for change in within_limits(changes) if change.path in written
+    )
 
 
 def _file(change: FileChange, *, minor: bool, whole: bool) -> FileFacts:

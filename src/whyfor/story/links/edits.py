@@ -137,6 +137,11 @@ def _hunks(path: str, lines: list[str]) -> Iterator[Edit]:
         yield _signed(path, lines[start:])
 
 
+def edit_of_diff(path: str, hunks: str) -> Edit:
+    """Return the edit of one file from the hunks of a unified diff."""
+    return _signed(path, hunks.split("\n"))
+
+
 def _patched(file: AskedChange, cwd: str) -> Iterator[Edit]:
     """A file of a patch."""
     path = absolute(file.path, cwd)

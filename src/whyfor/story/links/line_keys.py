@@ -39,7 +39,7 @@ def keys(lines: Iterable[str]) -> bytes:
 
 def each(packed: bytes) -> list[int]:
     """Keys as numbers; the same on every machine that reads its own."""
-    return memoryview(packed).cast("Q").tolist()
+    return memoryview(packed).cast("Q").tolist() if packed else []
 
 
 def telling(norm: str) -> bool:

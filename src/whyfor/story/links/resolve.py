@@ -16,7 +16,7 @@ import msgspec
 from whyfor.git import history
 from whyfor.git.identity import local_person
 from whyfor.git.run import ask
-from whyfor.model.checkpoints import Checkpoint
+from whyfor.model.checkpoints import NOT_THEN, Checkpoint
 from whyfor.model.paths import to_text
 from whyfor.model.progress import Announce
 from whyfor.model.sessions import CandidateSession
@@ -27,7 +27,7 @@ from whyfor.store.protocol import Store
 from whyfor.store.tombstones import STORY
 from whyfor.story.links.activity import CommitCommand, SessionActivity
 from whyfor.story.links.ancestry import Ancestry
-from whyfor.story.links.assemble import NOT_THEN, Assembly, LinkOutcome, known_links
+from whyfor.story.links.assemble import Assembly, LinkOutcome, known_links
 from whyfor.story.links.by_content import PathSpans
 from whyfor.story.links.candidates import Candidates
 from whyfor.story.links.commits import CommitFacts
@@ -350,7 +350,7 @@ class _Run:
             facts = self._seen_through(commit, changed, probe) if probe else None
             if facts is None:
                 written = self._written_in(commit, changed) if counted else ()
-                facts = CommitFacts.of(commit, changed, written)
+                facts = CommitFacts.of(commit, changed, written, places=counted)
             found[sha] = facts
             self._read += 1
             if progress:
@@ -434,21 +434,28 @@ class _Run:
             for file in judged[sha].files:  # a later commit may have taken its place
                 spans.add(file.path, judged[sha].committed_at, newest)
         others = [commit for sha, commit in known.items() if sha not in judged]
-        paths = self._changed_paths(c.sha for c in others if spans.cover(c.committed_at))
         dates = {commit.authored_at for commit in judged.values()}
         rewritten = {sha for pair in self._pairs for sha in pair} | gone
-        read: list[history.Commit] = []
-        held: dict[str, list[str]] = {}
+        whole: dict[str, history.Commit] = {}
         for commit in others:
             same = commit.sha in rewritten or commit.authored_at in dates
             if same or self._reach.made(commit):
-                read.append(commit)
-            elif found := spans.held(commit.committed_at, paths.get(commit.sha, ())):
-                held[commit.sha] = found
-        facts = self._facts(read)
+                whole[commit.sha] = commit
+        facts = self._facts(whole.values())
+        held = self._held(spans, [commit for commit in others if commit.sha not in whole])
         for sha, changed in history.read_file_changes(self.repository.folder, held):
             facts[sha] = CommitFacts.of_files(known[sha], changed, ())
         return [facts.get(commit.sha) or CommitFacts.of(commit, []) for commit in others]
+
+    def _held(self, spans: PathSpans, commits: Iterable[history.Commit]) -> dict[str, list[str]]:
+        """By commit, its files in which it may have used up what a session wrote."""
+        timely = [commit for commit in commits if spans.cover(commit.committed_at)]
+        paths = self._changed_paths(commit.sha for commit in timely)
+        found = {}
+        for commit in timely:
+            if held := spans.held(commit.committed_at, paths.get(commit.sha, ())):
+                found[commit.sha] = held
+        return found
 
     def _originals(
         self, since: int, todo: set[str], reachable: dict[str, history.Commit]

@@ -30,8 +30,19 @@ def link_waiting(store: Store, journal: Journal, announce: Announce | None = Non
         looked += link_project(store, journal, project, announce).looked
     if newest > store.mark("signals"):
         with store.transaction(journal):
+            _drop_lines(store, store.mark("signals"))
             store.set_mark("signals", newest)
     return looked
+
+
+def _drop_lines(store: Store, after: int) -> None:
+    """Have the lines of commits computed anew where it became known only now what a command
+    changed. Inside the caller's transaction."""
+    named = store.signals.shell_sessions(after)
+    if named:
+        numbers = store.sessions.numbers(sorted(named))
+        told = store.checkpoints.of_sessions(numbers.values())
+        store.lines.drop(told)
 
 
 def projects_to_link(store: Store) -> list[int]:

@@ -110,6 +110,7 @@ def _answer(waiting: list[_Open], sign: StatusInput, denied: set[str]) -> bool:
             continue
         if not asked.call or not sign.call or sign.call in (asked.call, item.sign.call):
             asked.resolved_at, asked.decision = sign.at, _decision(sign, denied)
+            asked.call = asked.call or sign.call or None  # so that its result is no other request's
             return True
     return False
 

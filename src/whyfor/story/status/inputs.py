@@ -18,6 +18,7 @@ from whyfor.agents.tools import (
     process_kind,
     tool_kind,
 )
+from whyfor.model.attention import ATTENTION
 from whyfor.model.events import StoredEvent
 from whyfor.model.signals import Signal
 
@@ -115,8 +116,8 @@ def of_event(event: StoredEvent, child: str = "", agent: str = "") -> StatusInpu
 
 
 def of_signal(signal: Signal) -> StatusInput | None:
-    """None for what says nothing of the session: doctor's probes."""
-    if signal.event == "probe":
+    """None for what says nothing of the session: doctor's probes, and lines of our own."""
+    if signal.event in ("probe", ATTENTION):
         return None
     data = signal.data
     is_git = signal.agent == "git"

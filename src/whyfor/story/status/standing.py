@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from whyfor.model.attention import Firing
 from whyfor.model.status import LiveStatus
 
 
@@ -19,3 +20,6 @@ class StatusSink(Protocol):
 
     def stand(self, standings: Iterable[LiveStatus]) -> None:
         """Where all sessions stand that are attended to."""
+
+    def attend(self, firings: list[Firing], told: list[Firing]) -> None:
+        """What a person should know now, and what of it is new or more urgent."""

@@ -1,0 +1,1 @@
+"""Which tasks sessions worked on, and what became of them."""
