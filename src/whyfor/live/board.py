@@ -23,7 +23,7 @@ from whyfor.model.sessions import Session
 from whyfor.model.status import LiveStatus, Status, Summary
 from whyfor.model.text import one_line
 from whyfor.model.turns import Turn
-from whyfor.store.open import OpenStore, reading
+from whyfor.store.open import LocalStore, reading_local
 from whyfor.store.protocol import Store
 from whyfor.story.recent_turns import recent_turns
 from whyfor.story.summary import summarise
@@ -189,7 +189,7 @@ class PreviewCache:
         projects = sorted({each.session.project for each in all_ if each.session.project})
         paused = [describe_pause(pause) for pause in active_pauses(self.settings)]
         try:
-            with reading(self.settings) as library:
+            with reading_local(self.settings) as library:
                 health = _health(library)
                 groups = self._groups(library, shown, rows)
                 last = _last(library) if not any(groups.values()) else None
@@ -203,7 +203,7 @@ class PreviewCache:
         return NowBoard(groups, agents, projects, health, paused, last, empty=nothing)
 
     def _groups(
-        self, library: OpenStore, shown: list[LiveStatus], rows: int
+        self, library: LocalStore, shown: list[LiveStatus], rows: int
     ) -> dict[str, list[SessionCard]]:
         groups = _grouped(shown)
         more = [
@@ -318,7 +318,7 @@ def _health(store: Store) -> list[AgentCapture]:
     return found
 
 
-def _last(library: OpenStore) -> Session | None:
+def _last(library: LocalStore) -> Session | None:
     """The session that was active last; a copy that nobody opened was not."""
     for _, row in library.listing.page(ListFilter(), "last", 1):
         return library.sessions.by_number([row.id])[row.id]

@@ -21,10 +21,12 @@ import msgspec
 
 from whyfor.config import Settings
 from whyfor.live.feed import Cursor, Feed, FeedGap, FeedItem
+from whyfor.model.attention import Firing
 from whyfor.model.errors import Busy, NotFound, WhyforError
 from whyfor.model.status import LiveStatus
+from whyfor.model.wire.attention import stream_firing
 from whyfor.model.wire.stream import stream_status
-from whyfor.store.open import FollowedStore, reading
+from whyfor.store.open import FollowedStore, reading_local
 
 POLL = 0.5  # seconds between looks, when nobody says that there is news
 HEARTBEAT = 15.0
@@ -40,7 +42,7 @@ class StreamFilter(msgspec.Struct, frozen=True):
 
     sessions: frozenset[str] = frozenset()  # agent:id; their subagents come with them
     projects: frozenset[str] = frozenset()  # identities
-    # of events; "status" for status changes, "commit" for stories
+    # of events; "status" for status changes, "commit" for stories, "attention" for firings
     kinds: frozenset[str] = frozenset()
 
     def fits(self, item: FeedItem) -> bool:
@@ -78,6 +80,7 @@ class Hub:
         self._next = 0  # the position the next item gets
         self._base = Cursor()  # where the feed was before the ring's first item
         self._standings: dict[str, LiveStatus] = {}
+        self._firings: dict[str, Firing] = {}
         self._news = asyncio.Event()
         self._woken = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -112,6 +115,42 @@ class Hub:
             self._add(item)
         if changed or gone:
             self._tell_all()
+
+    def attend(self, firings: list[Firing], told: list[Firing]) -> None:  # noqa: ARG002 - StatusSink
+        """Set what a person should know now; subscribers are told what changed."""
+        found = {firing.id: firing for firing in firings}
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._attend, found)
+        else:
+            self._firings = found
+
+    def _attend(self, found: dict[str, Firing]) -> None:
+        before, self._firings = self._firings, found
+        changed = [each for ident, each in found.items() if before.get(ident) != each]
+        gone = [each for ident, each in before.items() if ident not in found]
+        for item in [
+            *map(firing_item, changed),
+            *(firing_item(each, gone=True) for each in gone),
+        ]:
+            self._add(item)
+        if changed or gone:
+            self._tell_all()
+
+    def mute(self, firing: Firing, *, undo: bool) -> None:
+        """Show at once that a person muted a cause of a session."""
+        told = (firing.session, firing.found.cause)
+        found = [
+            msgspec.structs.replace(each, muted=not undo)
+            if (each.session, each.found.cause) == told
+            else each
+            for each in self.firings
+        ]
+        self.attend(found, [])
+
+    @property
+    def firings(self) -> list[Firing]:
+        """What a person should know now, the most urgent first."""
+        return list(self._firings.values())
 
     @property
     def standings(self) -> list[LiveStatus]:
@@ -294,15 +333,19 @@ class _Listener:
         return [*self._standings(), *found] if missed else found
 
     def _standings(self) -> list[FeedItem]:
-        """Send all current statuses again, because changes may have been missed."""
-        return [item for item in map(standing_item, self.hub.standings) if self.wanted.fits(item)]
+        """Send all that holds now again, because changes may have been missed."""
+        items = [
+            *map(standing_item, self.hub.standings),
+            *map(firing_item, self.hub.firings),
+        ]
+        return [item for item in items if self.wanted.fits(item)]
 
 
 def _after(settings: Settings, cursor: Cursor, now: Cursor) -> list[FeedItem]:
     """The next events after a place; if that place is lost, a word of it, and where the feed is
     now."""
     try:
-        with reading(settings) as library:
+        with reading_local(settings) as library:
             feed = Feed(library)
             feed.to(cursor)
             return feed.news(BATCH)
@@ -322,6 +365,12 @@ def standing_item(standing: LiveStatus, *, gone: bool = False) -> FeedItem:
     return FeedItem(
         "status", None, standing.name, of, session.project, "", msgspec.json.encode(told)
     )
+
+
+def firing_item(firing: Firing, *, gone: bool = False) -> FeedItem:
+    told = msgspec.json.encode(stream_firing(firing, gone=gone))
+    others = frozenset(firing.found.others)
+    return FeedItem("attention", None, firing.session, None, None, "", told, others)
 
 
 def _differ(before: LiveStatus | None, now: LiveStatus) -> bool:

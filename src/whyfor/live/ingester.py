@@ -27,7 +27,10 @@ from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import journal, open_store
 from whyfor.store.protocol import Store
 from whyfor.store.tombstones import FORGET_MARKER, Tombstones, require_salt
+from whyfor.story.approval_log import renew_approvals
 from whyfor.story.links.save import link_project, projects_to_link
+from whyfor.story.rules.prepare import prepare_rules
+from whyfor.story.telemetry_cost import renew_telemetry
 
 RenewMemory = Callable[[Settings, Store, int], int]
 """Makes what is remembered of at most so many sessions; returns of how many."""
@@ -131,6 +134,9 @@ class IncrementalIngest:
         if self._linked:
             publish_stories(self.settings, store)
             self._linked = False
+        prepare_rules(self.settings, store)
+        renew_approvals(store)
+        renew_telemetry(store, wall_clock())
 
     def close(self) -> None:
         if self._store is not None:

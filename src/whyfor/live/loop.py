@@ -23,6 +23,7 @@ from whyfor.capture.faults import log_error
 from whyfor.capture.watch import Watch
 from whyfor.config import Settings
 from whyfor.live.ingester import IncrementalIngest, RenewMemory, file_stamp
+from whyfor.live.monitor import Monitor
 from whyfor.live.tracker import StatusTracker
 from whyfor.model.errors import Busy, NotFound, StoreError, WhyforError
 from whyfor.story.status.standing import StatusSink
@@ -48,7 +49,8 @@ UNREAD = 50
 
 class LiveLoop:
     """The loop. `ingest` is a whole `whyfor ingest`, given the settings and how many seconds it may
-    wait for the lock; `remember` renews the memory of sessions, without it only `ingest` does."""
+    wait for the lock; `remember` renews the memory of sessions, without it only `ingest` does;
+    `monitor` says what a person should know."""
 
     def __init__(
         self,
@@ -57,6 +59,7 @@ class LiveLoop:
         ingest: Callable[[Settings, float], object],
         clock: Callable[[], float] = time.monotonic,
         remember: RenewMemory | None = None,
+        monitor: Monitor | None = None,
     ) -> None:
         self.settings = settings
         self.hub = hub
@@ -66,7 +69,8 @@ class LiveLoop:
         self._bell = Doorbell(settings.home)
         self._watch = _watch(settings)
         self._taking = IncrementalIngest(settings)
-        self._attending = StatusTracker(settings)
+        self._monitor = monitor
+        self._attending = StatusTracker(settings, monitor=monitor)
         self._fresh: dict[str, FoundFile] = {}  # to read now
         # to read when there is time: what lay there before we began
         self._backlog: dict[str, FoundFile] = {}
@@ -254,6 +258,9 @@ class LiveLoop:
             self._learn()
         if self._attending.judge():
             self.hub.stand(self._attending.standings())
+        told = self._attending.watch()
+        if told is not None and self._monitor is not None:
+            self.hub.attend(self._monitor.firings, told)
 
     def _learn(self) -> None:
         """Read what is new in the store, whichever process wrote it."""

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -24,10 +25,13 @@ from whyfor import config, files
 from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
 from whyfor.live.project_names import ProjectNames
+from whyfor.live.push import MISSING, Ring, has_apprise, push, ring_text
+from whyfor.model.attention import Firing, Level
 from whyfor.model.errors import BadInput, WhyforError
 from whyfor.model.status import LiveStatus, Status
 from whyfor.model.text import one_line
 from whyfor.store.open import reading
+from whyfor.story.attention.alerts import AlertGate, AlertGroup, parse_hours
 from whyfor.story.recent_turns import recent_turns
 from whyfor.story.status.standing import StatusSink
 from whyfor.story.summary import NOTHING_YET, summarise
@@ -39,6 +43,7 @@ WORDS = {
     "waiting": "Waiting for you",
     "failed": "Failed",
     "finished": "Finished",
+    "test": "Test",
 }
 NEWS = 120_000  # ms: what began before is no news, only new to us
 SAME = 2_000  # ms between two accounts of one moment
@@ -50,6 +55,8 @@ WAITING = 32  # notices that may wait for it; the oldest give way
 TEXT_MAX = 400
 HINT = "See: docs/notifications.md"
 _FAILED = "notify.failed"
+STOPPED = 60_000  # ms in which a turn that stopped is told once, as a change or as what it needs
+_STOPPED = ("sign-in", "limit", "retrying")
 _AT_WORK = ("running", "waiting_approval")
 _OVER = ("waiting", "exited", "idle")
 # The words are arguments or in the environment: nothing of them is ever part of a program's text.
@@ -75,27 +82,51 @@ class NotifySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     command: list[str] = []
     when: tuple[Change, ...] = CHANGES
     finished_after: Annotated[float, msgspec.Meta(ge=0)] = 5  # minutes a turn must have taken
+    url: list[str] = []  # addresses of services, for Apprise
+    terminal: tuple[Ring, ...] = ()  # how `top` rings
+    levels: tuple[Level, ...] = ("act", "look")  # of what needs attention
+    quiet: str = ""  # hours in which nothing is sent: 22:00-07:00
+    quiet_act: bool = False  # but what cannot go on without a person
 
     @property
     def any(self) -> bool:
-        return bool((self.desktop or self.command) and self.when)
+        ways = self.desktop or self.command or self.url or self.terminal
+        return bool(ways and (self.when or self.levels))
+
+    def is_quiet(self, level: Level, now: datetime) -> bool:
+        """Whether nothing of this level is sent at a time."""
+        hours = parse_hours(self.quiet)
+        if hours is None or not hours.holds(now):
+            return False
+        return not (level == "act" and self.quiet_act)
+
+
+class Terminal(msgspec.Struct, frozen=True):
+    """The terminal that somebody watches in. `alone`: all other ways are another process's."""
+
+    write: Callable[[str], None] | None = None
+    alone: bool = False
 
 
 class Notification(msgspec.Struct, frozen=True):
     """What a person is notified of."""
 
-    status: Change
+    status: Change | Literal["attention", "test"]
     session: str  # agent:id
     project: str
     title: str
     text: str
     summary: str = ""  # not told: secrets in it give their beginnings in the title away
+    word: str = ""  # for what needs attention: how it is called
+    level: str = ""
 
 
 def notify_settings(settings: Settings) -> NotifySettings:
     try:
-        return msgspec.convert(settings.notify, NotifySettings)
-    except msgspec.ValidationError as error:
+        found = msgspec.convert(settings.notify, NotifySettings)
+        parse_hours(found.quiet)
+        return found
+    except (msgspec.ValidationError, ValueError) as error:
         raise BadInput(f"[notify] in config.toml is not right: {error}", HINT) from None
 
 
@@ -177,6 +208,12 @@ def _wanted(change: Change, took: int | None, wished: NotifySettings) -> Change 
     return change if change in wished.when else None
 
 
+def _level(change: Change, status: Status) -> Level:
+    if change == "waiting_approval" or status.questions:
+        return "act"
+    return "look" if change == "failed" else "know"
+
+
 def _text(status: Status, recent: str, change: Change, took: int | None) -> str:
     if change == "failed":
         return status.failed or ""
@@ -193,6 +230,14 @@ def _text(status: Status, recent: str, change: Change, took: int | None) -> str:
 
 
 # -- telling -------------------------------------------------------------------------------------
+
+
+class _Alert(msgspec.Struct, frozen=True):
+    """What needs attention and is worth a notice."""
+
+    settings: Settings
+    wished: NotifySettings
+    group: AlertGroup
 
 
 class _Change(msgspec.Struct, frozen=True):
@@ -241,6 +286,18 @@ def _recorded(settings: Settings, standing: LiveStatus) -> tuple[LiveStatus, boo
     return found, _has_words(found) and (is_over or _is_asked(standing.status))
 
 
+def _named(settings: Settings, firing: Firing) -> tuple[str, str]:
+    """Title and project of a firing's session, as far as they are known."""
+    if firing.session_id is None:
+        return "", ""
+    try:
+        with reading(settings) as library:
+            session = library.sessions.find(firing.session_id, firing.agent)
+    except WhyforError:
+        return "", ""
+    return session.title or "", session.project or ""
+
+
 class Notifier:
     """Stands between the loop and its audience, and tells a person in a thread of its own."""
 
@@ -250,14 +307,18 @@ class Notifier:
         hub: StatusSink,
         say: Callable[[str], None],
         looked_at: Callable[[], Collection[str]] = tuple,
+        terminal: Terminal | None = None,
     ) -> None:
         self.settings = settings
         self.hub = hub
+        self._terminal = terminal or Terminal()
+        self._gate = AlertGate()
+        self._told: dict[tuple[str, str], int] = {}  # of a session: when a failure was told last
         self._say = say  # told why notices fail, once
         self._names = ProjectNames(settings)
         self._looked_at = looked_at  # sessions that a person has before them: agent:id
         self._changes = NoticeFinder()
-        self._queue: queue.Queue[_Change | None] = queue.Queue(WAITING)
+        self._queue: queue.Queue[_Change | _Alert | None] = queue.Queue(WAITING)
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._said: set[str] = set()
@@ -279,20 +340,89 @@ class Notifier:
         for standing, change, took in self._changes.among(standings):
             self._notice(standing, change, took)
 
-    def _notice(self, standing: LiveStatus, change: Change, took: int | None) -> None:
-        """Send a notice by what config.toml says now: changes are few, and it may have been edited
-        since."""
+    def attend(self, firings: list[Firing], told: list[Firing]) -> None:
+        self.hub.attend(firings, told)
+        if told:
+            self._alert(told)
+
+    def _alert(self, told: list[Firing]) -> None:
+        loaded = self._wished()
+        if loaded is None:
+            return
+        settings, wished = loaded
+        kept = [each for each in told if self._is_wanted(each, wished)]
+        groups = self._gate.pick(kept, wall_clock())
+        for group in groups:
+            self._begin()
+            self._put(_Alert(settings, wished, group))
+
+    def _wished(self) -> tuple[Settings, NotifySettings] | None:
+        """What config.toml says now: changes are few, and it may have been edited since; None if
+        nothing is wished for."""
         try:
             settings = config.load(self.settings.env)
             wished = notify_settings(settings)
         except WhyforError as error:
             self._failed(error.message)
+            return None
+        if self._terminal.alone:
+            wished = msgspec.structs.replace(wished, desktop=False, command=[], url=[])
+        return (settings, wished) if wished.any else None
+
+    def _is_wanted(self, firing: Firing, wished: NotifySettings) -> bool:
+        """Not what is muted, open before somebody, kept for later, or told as a change already."""
+        cause, level = firing.found.cause, firing.level
+        if firing.muted or level not in wished.levels or firing.session in self._looked_at():
+            return False
+        if wished.is_quiet(level, datetime.now()):
+            return False
+        if cause == "asks" and level != "act" and "waiting" in wished.when:
+            return False
+        return cause not in _STOPPED or self._is_first(firing.session)
+
+    def _is_first(self, session: str) -> bool:
+        """Whether nobody was told within a minute that a turn of this session stopped."""
+        now = wall_clock()
+        before = self._told.get((session, "failed"), 0)
+        if now - before < STOPPED:
+            return False
+        self._told = {key: at for key, at in self._told.items() if now - at < STOPPED}
+        self._told[session, "failed"] = now
+        return True
+
+    def _notice(self, standing: LiveStatus, change: Change, took: int | None) -> None:
+        loaded = self._wished()
+        if loaded is None:
             return
-        wanted = _wanted(change, took, wished) if wished.any else None
+        settings, wished = loaded
+        wanted = _wanted(change, took, wished)
         if wanted is None or standing.name in self._looked_at():
+            return
+        if wished.is_quiet(_level(wanted, standing.status), datetime.now()):
+            return
+        if wanted == "failed" and not self._is_first(standing.name):
             return
         self._begin()
         self._put(_Change(settings, wished, standing, wanted, took))
+
+    def _attention(self, alert: _Alert) -> Notification:
+        """What is told of something that needs attention, or of several that share a cause."""
+        first = alert.group.first
+        number = len(alert.group.firings)
+        title, project = _named(alert.settings, first)
+        text = first.found.fact
+        if number > 1:
+            title, text = f"{number} sessions", f"{text} So it is in {number} sessions."
+        place = project and self._names(project)
+        return Notification(
+            "attention",
+            first.session,
+            _place_name(place or project or ""),
+            title,
+            f"{text} {first.found.step}",
+            word=first.word,
+            level=alert.group.level,
+        )
 
     def _notification(self, change: _Change) -> Notification:
         """What is told of a change. A hook is ahead of the transcript: its record is waited for,
@@ -311,9 +441,10 @@ class Notifier:
             session.title or "",
             _text(standing.status, recent, change.wanted, change.took),
             str(summary) if summary else "",
+            level=_level(change.wanted, standing.status),
         )
 
-    def _put(self, item: _Change | None) -> None:
+    def _put(self, item: _Change | _Alert | None) -> None:
         """Queue a notice, or None for the end; the oldest is dropped if too many wait."""
         while True:
             try:
@@ -332,7 +463,11 @@ class Notifier:
     def _work(self) -> None:
         while (item := self._queue.get()) is not None:
             try:
-                wrong = send_notice(item.settings, item.wished, self._notification(item))
+                if isinstance(item, _Alert):
+                    notice = self._attention(item)
+                else:
+                    notice = self._notification(item)
+                wrong = send_notice(item.settings, item.wished, notice, self._terminal.write)
             except WhyforError as error:  # redaction: nothing leaves
                 wrong = [error.message]
             except Exception as error:  # noqa: BLE001 - a fault of ours must not end all notices to come
@@ -359,22 +494,31 @@ class Notifier:
                 files.replace(self.settings.home / _FAILED, words.encode("utf-8", "replace"))
 
 
-def send_notice(settings: Settings, wished: NotifySettings, notice: Notification) -> list[str]:
+def send_notice(
+    settings: Settings,
+    wished: NotifySettings,
+    notice: Notification,
+    terminal: Callable[[str], None] | None = None,
+) -> list[str]:
     """Send a notice in all ways that are wished for; return what went wrong with them."""
     from whyfor.privacy.redacted_text import redacted  # here: most only ask for the settings
 
     notice, _ = redacted(settings, notice, rendered=True, session=notice.session)
-    names = ("status", "session", "project", "title", "text")
+    names = ("status", "session", "project", "title", "text", "level")
     words = {name: _short(getattr(notice, name)) for name in names}
     ways = []
     if wished.command:
         given = {f"WHYFOR_NOTIFY_{name.upper()}": value for name, value in words.items()}
         ways.append(([_at_home(wished.command[0], settings), *wished.command[1:]], given))
     if wished.desktop:
-        ways.append(_desktop(words, notice.status))
+        ways.append(_desktop(words, notice))
+    head, body = _head_and_body(words, notice)
+    if wished.terminal and terminal is not None:
+        terminal(ring_text(wished.terminal, head, body))
     place = str(settings.user_home) if settings.user_home.is_dir() else None
     results = [_run(argv, {**settings.env, **more}, place) for argv, more in ways]
-    return [wrong for wrong in results if wrong]
+    pushed = push(wished.url, head, body) if wished.url else []
+    return [*(wrong for wrong in results if wrong), *pushed]
 
 
 def _at_home(program: str, settings: Settings) -> str:
@@ -423,11 +567,16 @@ def _program() -> str:
     return {"darwin": "osascript", "win32": "powershell"}.get(sys.platform, "notify-send")
 
 
-def _desktop(words: Mapping[str, str], status: str) -> tuple[list[str], dict[str, str]]:
-    """Return the command that shows a notice on this desktop, and what its environment needs."""
+def _head_and_body(words: Mapping[str, str], notice: Notification) -> tuple[str, str]:
+    """Return the two lines that every way shows."""
     project = words["project"].replace("\\", "/").rstrip("/").rpartition("/")[2]
-    head = WORDS[status] + (f" · {project}" if project else "")
-    body = " – ".join(filter(None, (words["title"], words["text"])))
+    head = (notice.word or WORDS[notice.status]) + (f" · {project}" if project else "")
+    return head, " – ".join(filter(None, (words["title"], words["text"])))
+
+
+def _desktop(words: Mapping[str, str], notice: Notification) -> tuple[list[str], dict[str, str]]:
+    """Return the command that shows a notice on this desktop, and what its environment needs."""
+    head, body = _head_and_body(words, notice)
     program = _program()
     if program == "osascript":
         return [program, *_OSASCRIPT, head, body], {}
@@ -437,7 +586,8 @@ def _desktop(words: Mapping[str, str], status: str) -> tuple[list[str], dict[str
     # The desktop reads markup in the body, and notify-send backslashes.
     for sign, instead in {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "\\\\"}.items():
         body = body.replace(sign, instead)
-    urgent = "critical" if status == "waiting_approval" else "normal"
+    is_urgent = notice.status == "waiting_approval" or notice.level == "act"
+    urgent = "critical" if is_urgent else "normal"
     return [program, "--app-name=Whyfor", f"--urgency={urgent}", "--", head, body], {}
 
 
@@ -452,11 +602,13 @@ def notify_complaints(settings: Settings) -> list[str]:
         return [error.message]
     if not wished.any:
         return []
+    lacks = [MISSING] if wished.url and not has_apprise() else []
     wanted = [_program()] if wished.desktop else []
     wanted += [_at_home(name, settings) for name in wished.command[:1]]
     path = settings.env.get("PATH")
     missing = [name for name in wanted if not name or shutil.which(name, path=path) is None]
     found = [f"[notify] in config.toml: there is no program {name!r}" for name in missing]
+    found += lacks
     with suppress(OSError):
         last = (settings.home / _FAILED).read_text(encoding="utf-8", errors="replace")
         found.append(f"the last notification could not be sent: {one_line(last)}")

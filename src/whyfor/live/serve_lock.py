@@ -10,6 +10,8 @@ from whyfor.config import Settings
 from whyfor.locks import is_held
 from whyfor.processes import exists
 
+PORT = 7717  # unless told otherwise
+
 
 class Running(msgspec.Struct, frozen=True):
     """A running server, from $WHYFOR_HOME/serve.json."""

@@ -13,6 +13,8 @@ from whyfor.agents import AGENTS
 from whyfor.agents.base import ProcessList, RegisteredProcess
 from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
+from whyfor.live.monitor import Monitor
+from whyfor.model.attention import Firing
 from whyfor.model.events import StoredEvent
 from whyfor.model.paths import to_path
 from whyfor.model.sessions import Session, SessionBrief, Tokens
@@ -69,8 +71,10 @@ class StatusTracker:
         settings: Settings,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], int] = wall_clock,
+        monitor: Monitor | None = None,
     ) -> None:
         self.settings = settings
+        self._monitor = monitor  # is told of every event that is read
         self._clock = clock
         self._now = now
         self._followed = FollowedStore(settings)
@@ -87,6 +91,7 @@ class StatusTracker:
         self._holders: dict[Ident, Key] = {}
         self._processes = Processes()
         self._judged = False  # whether it was done before
+        self._told: list[LiveStatus] = []
 
     def standings(self) -> list[LiveStatus]:
         """Of all that are attended to, as last judged; what only opened and closed again is not
@@ -117,6 +122,7 @@ class StatusTracker:
                         each.session, each.status, words, pid[0] if pid else None, each.alive
                     )
                 )
+        self._told = found
         return found
 
     def _to_tell(self, each: _Attended) -> bool:
@@ -206,7 +212,7 @@ class StatusTracker:
             each.stale = each.grown = True
             after = self._seen.get(brief.id, 0)
             for event in store.conversation.events(brief.id, after + 1):
-                _tell(each, of_event(event, _child(brief), brief.agent))
+                self._heard_event(key, each, brief, event)
 
     def _changed(self, store: Store, last: int) -> None:
         """Events that are otherwise now mean something else, too."""
@@ -261,9 +267,11 @@ class StatusTracker:
         if own is not None and own.parent is not None:
             return  # a subagent: its parent is attended to
         each = _Attended(own.id if own else None)
+        if self._monitor is not None:
+            self._monitor.begin(key)
         for brief in family:
             for event in _last_events(store, brief):
-                _tell(each, of_event(event, _child(brief), brief.agent))
+                self._heard_event(key, each, brief, event)
         for signal in store.signals.last_of(*key, EVENTS):
             _tell(each, of_signal(signal))
         listed = self._lists.get(key[0])
@@ -271,6 +279,20 @@ class StatusTracker:
             _register(each, told)
         if each.state is not NEW:  # else a copy that nobody has opened
             self._attended[key] = each
+
+    def _heard_event(
+        self, key: Key, each: _Attended, brief: SessionBrief, event: StoredEvent
+    ) -> None:
+        child = _child(brief)
+        _tell(each, of_event(event, child, brief.agent))
+        if self._monitor is not None:
+            self._monitor.event(key, child, event)
+
+    def watch(self) -> list[Firing] | None:
+        """Ask the monitor what a person should know by now; None if that is what it was."""
+        if self._monitor is None:
+            return None
+        return self._monitor.judge(self._told, self._opened())
 
     def _bound(self) -> None:
         """Drop the sessions that were silent longest if there are too many."""

@@ -16,15 +16,20 @@ from litestar.types import Receive, Scope, Send
 
 from whyfor import __version__
 from whyfor.config import Settings
+from whyfor.live.approvals import AnswerDesk, read_answer_key, settled_by
 from whyfor.live.board import PreviewCache
 from whyfor.live.hub import Hub
 from whyfor.live.project_names import ProjectNames
 from whyfor.model.errors import WhyforError
 from whyfor.server import api, pages, problems
-from whyfor.server.guard import BODY_BYTES, UNTIL, Guard
+from whyfor.server.guard import BODY_BYTES, UNTIL, AgentAnswers, Guard
 from whyfor.server.page import NAVIGATION, TEMPLATES
 from whyfor.server.render import WEB, environment
+from whyfor.server.telemetry import TelemetryDoor
+from whyfor.service.rules import rules_mode
 from whyfor.service.serve import AccessKeys
+from whyfor.service.telemetry import keep_telemetry, read_telemetry_key
+from whyfor.service.today import TodayCache
 
 
 class App(Litestar):
@@ -48,11 +53,16 @@ def create_app(
     store."""
     hub = hub or Hub(settings)
     glances = PreviewCache(settings)
+    desk = AnswerDesk(settings)
+    today = TodayCache(settings)
     templates = environment(ProjectNames(settings))
     templates.globals["approvals"] = lambda: sum(
         1 for each in hub.standings if each.status.approval
     )
+    templates.globals["rules_on"] = lambda: rules_mode(settings) == "on"
     templates.globals["pages"] = NAVIGATION
+    templates.globals["link_base"] = lambda: ""
+    templates.globals["team"] = None
     app = App(
         [
             *pages.HANDLERS,
@@ -63,6 +73,8 @@ def create_app(
             "settings": Provide(lambda: settings, sync_to_thread=False),
             "hub": Provide(lambda: hub, sync_to_thread=False),
             "glances": Provide(lambda: glances, sync_to_thread=False),
+            "desk": Provide(lambda: desk, sync_to_thread=False),
+            "today": Provide(lambda: today, sync_to_thread=False),
         },
         exception_handlers={
             WhyforError: problems.expected,
@@ -76,7 +88,14 @@ def create_app(
         request_max_body_size=BODY_BYTES,
     )
     app.templates = templates
-    app.guard = Guard(keys or AccessKeys(settings), port)
+    answers = AgentAnswers(
+        lambda: read_answer_key(settings),
+        lambda agent, body: desk.hold(agent, body, settled_by(hub)),
+    )
+    app.guard = Guard(keys or AccessKeys(settings), port, answers)
+    app.guard.telemetry = TelemetryDoor(
+        lambda: read_telemetry_key(settings), lambda body: keep_telemetry(settings, body)
+    )
     templates.globals["page_key"] = lambda: app.guard.start.make_page_key(UNTIL.get())
     templates.globals["form_token"] = lambda: app.guard.start.make_form_token(UNTIL.get())
     return app

@@ -28,11 +28,11 @@ T = TypeVar("T")
 FormData = Annotated[T, Body(media_type=RequestEncodingType.URL_ENCODED)]  # a handler's `data`
 
 
-def judge_form_headers(headers: dict[str, list[str]]) -> None:
-    """Refuse a POST that does not say that it comes from a page of ours, or is no form."""
+def judge_form_headers(headers: dict[str, list[str]], own: list[str]) -> None:
+    """Refuse a POST that does not say that it comes from a page of our own origin, or is no
+    form."""
     if "authorization" in headers:
         raise Refusal(403, "forbidden", "a form is sent by a browser that is signed in")
-    own = [f"http://{host.lower()}" for host in headers["host"]]
     if [origin.lower() for origin in headers.get("origin", [])] != own:
         raise Refusal(403, "forbidden", "a change must come from a page of this server")
     if headers.get("sec-fetch-site", ["same-origin"]) != ["same-origin"]:

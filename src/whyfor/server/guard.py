@@ -7,9 +7,10 @@ others.
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import Any
 from urllib.parse import parse_qs
 
 import msgspec
@@ -23,9 +24,12 @@ from whyfor.server.forms import (
     replay_body,
     stale_form,
 )
+from whyfor.server.messages import HEADERS, read_cookie, read_headers, send_answer, with_headers
 from whyfor.server.problems import Refusal, broken, refuse
 from whyfor.server.refused import SOURCE
 from whyfor.server.start import LIFE_SECONDS, Start
+from whyfor.server.telemetry import PATH as TELEMETRY_PATH
+from whyfor.server.telemetry import TelemetryDoor
 from whyfor.service.serve import AccessKeys, same_text
 
 BODY_BYTES = 64 << 10
@@ -33,22 +37,8 @@ TARGET_BYTES = 8 << 10  # path and query
 OPEN = "/open"
 HELLO = "/hello"
 AGAIN = "/again"
-STATIC = "/static/"
+ANSWERS = "/whyfor/answers/"  # where agents ask for answers from the browser
 
-HEADERS = {
-    "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src "
-        "'self'; "
-        "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
-    ),
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    # "no-referrer" would have browsers send "Origin: null" with our own forms
-    "referrer-policy": "same-origin",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), microphone=(), geolocation=()",
-}
 # Who is refused gets no file of ours: that page has its style in it, let in by its hash, and
 # nothing else.
 REFUSED = {
@@ -60,25 +50,49 @@ REFUSED = {
 UNTIL: ContextVar[int] = ContextVar("until")  # the second at which the key of whoever asks ends
 
 
+class AgentAnswers(msgspec.Struct, frozen=True):
+    """How agents ask for answers from the browser."""
+
+    key: Callable[[], str]
+    """Returns what they must show; nothing if none may ask."""
+    hold: Callable[[str, bytes], Awaitable[bytes]]
+    """Returns the answer to an agent's request."""
+
+
+async def _disconnected(receive: Receive) -> None:
+    """Wait until the other end has closed its connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 class Guard:
-    def __init__(self, keys: AccessKeys, port: int) -> None:
+    def __init__(self, keys: AccessKeys, port: int, answers: AgentAnswers | None = None) -> None:
         self.keys = keys
+        self.answers = answers
+        self.telemetry: TelemetryDoor | None = None
         self.start = Start(keys.token, port)
         self.hosts = frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
         self.cookie = f"whyfor-{port}"  # a browser does not tell ports apart
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, app: ASGIApp) -> None:
-        bare, send = send, _with_headers(scope, send)
+        bare, send = send, with_headers(scope, send)
         try:
             if scope["type"] != ScopeType.HTTP:
                 raise Refusal(403, "forbidden", "only HTTP is spoken here")
-            headers = _headers(scope)
+            headers = read_headers(scope)
             self._judge_host(headers)
+            if self.telemetry and TELEMETRY_PATH.fullmatch(scope["path"]):
+                self._judge_origin(headers)
+                await self.telemetry.take(scope, headers, receive, send)
+                return
             _judge_form(scope, headers)
             if scope["path"] == OPEN:
                 await self._open(scope, headers, send)
                 return
             self._judge_origin(headers)
+            if scope["path"].startswith(ANSWERS):
+                await self._answer_agent(scope, headers, receive, send)
+                return
             if scope["path"] == HELLO:
                 await self._hello(scope, send)
                 return
@@ -91,7 +105,7 @@ class Guard:
             if scope["method"] == "POST":
                 receive = await self._judge_change(headers, until, receive)
         except Refusal as refusal:
-            await refuse(refusal, scope, _with_headers(scope, bare, REFUSED))
+            await refuse(refusal, scope, with_headers(scope, bare, REFUSED))
             return
         began = False
 
@@ -105,7 +119,7 @@ class Guard:
         except Exception as error:
             if began:
                 raise  # half an answer: the connection is closed
-            await refuse(broken(error), scope, _with_headers(scope, bare, REFUSED))
+            await refuse(broken(error), scope, with_headers(scope, bare, REFUSED))
 
     def _judge_host(self, headers: dict[str, list[str]]) -> None:
         """Refuse a Host that is not ours: somebody may have made another name point here (DNS
@@ -122,6 +136,39 @@ class Guard:
         if not _from_nowhere(headers):
             raise Refusal(403, "forbidden", "another site may not ask")
 
+    async def _answer_agent(
+        self, scope: HTTPScope, headers: dict[str, list[str]], receive: Receive, send: Send
+    ) -> None:
+        """Let an agent wait for an answer from the browser. This is no route: it has a key of its
+        own, which opens nothing else."""
+        self._judge_agent(scope, headers)
+        assert self.answers is not None
+        body = await read_form_body(receive)
+        agent = scope["path"].removeprefix(ANSWERS)
+        held = asyncio.ensure_future(self.answers.hold(agent, body))
+        gone = asyncio.ensure_future(_disconnected(receive))
+        try:
+            await asyncio.wait((held, gone), return_when=asyncio.FIRST_COMPLETED)
+            if held.done():
+                headers_sent = [(b"content-type", b"application/json")]
+                await send_answer(send, 200, headers_sent, held.result())
+        finally:
+            for task in (held, gone):
+                task.cancel()
+            await asyncio.gather(held, gone, return_exceptions=True)
+
+    def _judge_agent(self, scope: HTTPScope, headers: dict[str, list[str]]) -> None:
+        """Refuse whoever is not an agent that `init --rules` gave a key to. A browser names an
+        origin with what it posts; an agent does not."""
+        given = headers.get("authorization", [""])
+        scheme, _, key = given[0].partition(" ")
+        known = self.answers.key() if self.answers else ""
+        if scope["method"] != "POST" or "origin" in headers or "cookie" in headers or not known:
+            raise Refusal(403, "forbidden", "only an agent asks here")
+        if len(given) != 1 or scheme.lower() != "bearer" or not same_text(key.strip(), known):
+            raise Refusal(401, "unauthorized", "this needs the key of an agent's hook")
+        _show_key(scope)
+
     def _judge_key(self, headers: dict[str, list[str]]) -> int:
         """Return until when the request's key is valid; refuse if it has none."""
         until: int | None = None
@@ -130,7 +177,7 @@ class Guard:
             if len(given) == 1 and scheme.lower() == "bearer" and self.keys.is_token(token.strip()):
                 until = _new_end()
         else:
-            until = self.start.read_cookie(_cookie(headers, self.cookie))
+            until = self.start.read_cookie(read_cookie(headers, self.cookie))
         if until is None:
             raise Refusal(
                 401, "unauthorized", "this page needs a key", "Open it again: whyfor serve"
@@ -142,7 +189,7 @@ class Guard:
     ) -> Receive:
         """Refuse a POST that is not one of our forms, sent from a page of the same sign-in; return
         what gives its body to a route."""
-        judge_form_headers(headers)
+        judge_form_headers(headers, [f"http://{host.lower()}" for host in headers["host"]])
         body = await read_form_body(receive)
         if not same_text(read_form_token(body), self.start.make_form_token(until)):
             raise stale_form()
@@ -168,7 +215,7 @@ class Guard:
         status = 303 if _from_nowhere(headers) else 200
         answer = [(b"location", b"/")] if status == 303 else []
         answer += [self._set_cookie(_new_end()), (b"content-type", b"text/html; charset=utf-8")]
-        await _send(send, status, answer, body)
+        await send_answer(send, status, answer, body)
 
     async def _hello(self, scope: HTTPScope, send: Send) -> None:
         """Prove to a page of this or an earlier start that this is the same server, before the page
@@ -182,7 +229,7 @@ class Guard:
         body = msgspec.json.encode({"start": self.start.name, "proof": proof})
         # No key was shown: the connection goes, too.
         answer = [(b"content-type", b"application/json"), (b"connection", b"close")]
-        await _send(send, 200, answer, body)
+        await send_answer(send, 200, answer, body)
 
     async def _again(self, scope: HTTPScope, send: Send) -> None:
         """Give a page that proves itself a cookie of this start; it expires when the page's first
@@ -193,7 +240,7 @@ class Guard:
                 401, "unauthorized", "this page needs a key", "Open it again: whyfor serve"
             )
         _show_key(scope)
-        await _send(
+        await send_answer(
             send, 200, [self._set_cookie(until), (b"content-type", b"application/json")], b"{}"
         )
 
@@ -228,12 +275,6 @@ def _asked(scope: HTTPScope, *names: str) -> list[str]:
     return [values[0] for values in found]
 
 
-async def _send(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
-    length = (b"content-length", str(len(body)).encode())
-    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
-    await send({"type": "http.response.body", "body": body, "more_body": False})
-
-
 def _followed(headers: dict[str, list[str]]) -> bool:
     ahead = any(
         "prefetch" in value
@@ -260,40 +301,3 @@ def _judge_form(scope: Scope, headers: dict[str, list[str]]) -> None:
     whole = all(length.isascii() and length.isdigit() for length in lengths)
     if "transfer-encoding" in headers or not whole or max(map(int, lengths)) > BODY_BYTES:
         raise Refusal(413, "bad_input", f"a request may have {BODY_BYTES} bytes")
-
-
-def _headers(scope: Scope) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, value in scope["headers"]:
-        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-    return found
-
-
-def _cookie(headers: dict[str, list[str]], name: str) -> str:
-    """Return our cookie among those that a browser sends to all ports of this machine."""
-    for line in headers.get("cookie", []):
-        for pair in line.split(";"):
-            key, _, value = pair.strip().partition("=")
-            if key == name:
-                return value
-    return ""
-
-
-def _with_headers(scope: Scope, send: Send, headers: dict[str, str] = HEADERS) -> Send:
-    """Add the security headers to a response."""
-    static = scope.get("path", "").startswith(STATIC)
-    always = {**headers, "cache-control": "no-cache" if static else "no-store"}
-
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            given = [
-                (name, value)
-                for name, value in message.get("headers", [])
-                if name.decode().lower() not in always
-            ]
-            ours = [(name.encode(), value.encode()) for name, value in always.items()]
-            rest: Any = {**message, "headers": [*given, *ours]}
-            message = rest
-        await send(message)
-
-    return sending

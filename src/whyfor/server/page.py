@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextvars import ContextVar
 from typing import Any
 
@@ -38,11 +39,33 @@ NAVIGATION = (
     NavPage("search", "/search", "Search", "i-search", bar="always"),
     NavPage("memory", "/memory", "Memory", "i-think", "m"),
     NavPage("insights", "/insights", "Insights", "i-gauge", "i"),
+    NavPage("feed", "/feed", "Feed", "i-list", "f", "never"),
+    NavPage("approvals", "/approvals", "Approvals", "i-shield", "a", "never"),
+    NavPage("tasks", "/tasks", "Tasks", "i-task", "k", "never"),
+    NavPage("map", "/map", "Map", "i-fork", "p", bar="never"),
+    NavPage("sync", "/sync", "Sync", "i-export", "y", bar="never"),
 )
 
 
+# Pages that a team has for each project: links to them lead to the project that is shown.
+OF_PROJECT = "sessions timeline commits search memory insights file tasks map"
+_TAG = re.compile(rb"<[a-zA-Z][^<>]*>")
+_LINK = re.compile(rb'="/(?=(?:%s)[/?#"])' % OF_PROJECT.replace(" ", "|").encode())
+
+
 def rendered(template: str, shown: dict[str, Any]) -> bytes:
-    return TEMPLATES.get().get_template(template).render(shown).encode("utf-8", "replace")
+    templates = TEMPLATES.get()
+    page = templates.get_template(template).render(shown).encode("utf-8", "replace")
+    link_base: Any = templates.globals["link_base"]
+    base: str = link_base()
+    return prefix_links(page, base) if base else page
+
+
+def prefix_links(page: bytes, base: str) -> bytes:
+    """Return a page whose links to pages of a project begin with `base`. Only attributes of tags
+    are changed: in text, angle brackets are escaped."""
+    made = b'="%s/' % base.encode()
+    return _TAG.sub(lambda tag: _LINK.sub(made, tag[0]), page)
 
 
 class RenderedPage(Template):

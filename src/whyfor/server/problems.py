@@ -15,7 +15,7 @@ from litestar.exceptions import HTTPException, ValidationException
 from litestar.response.base import ASGIResponse
 from litestar.types import Receive, Scope, Send
 
-from whyfor.model.errors import WhyforError
+from whyfor.model.errors import StoreError, TooMany, WhyforError
 from whyfor.server.page import rendered
 from whyfor.server.refused import refused
 
@@ -28,6 +28,13 @@ STATUS = {
     "ambiguous": 409,
     "bad_input": 400,
     "busy": 503,
+    "unauthorized": 401,
+    "forbidden": 403,
+    "outdated_upload": 409,
+    "too_many": 429,
+    "withdrawn": 410,
+    "unprocessable": 422,
+    "quota": 507,
 }
 
 
@@ -51,6 +58,7 @@ class Refusal(Exception):
         super().__init__(message)
         self.problem = _problem(status, kind, message, hint)
         self.allow = allow
+        self.retry_after = 0  # seconds
 
 
 async def refuse(refusal: Refusal, scope: Scope, send: Send) -> None:
@@ -58,7 +66,7 @@ async def refuse(refusal: Refusal, scope: Scope, send: Send) -> None:
         await send({"type": "websocket.close", "code": 1008, "reason": ""})
         return
     problem = refusal.problem
-    if _for_people(scope):
+    if for_people(scope):
         body = refused(problem.status, problem.title, problem.detail, problem.hint)
         kind = b"text/html; charset=utf-8"
     else:
@@ -70,6 +78,8 @@ async def refuse(refusal: Refusal, scope: Scope, send: Send) -> None:
     ]
     if problem.status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="whyfor"'))
+    if refusal.retry_after:
+        headers.append((b"retry-after", str(refusal.retry_after).encode()))
     if refusal.allow:
         headers.append((b"allow", refusal.allow.encode()))
     await send({"type": "http.response.start", "status": problem.status, "headers": headers})
@@ -79,6 +89,8 @@ async def refuse(refusal: Refusal, scope: Scope, send: Send) -> None:
 def expected(request: Request[Any, Any, Any], error: WhyforError) -> Response[Any]:
     status = STATUS.get(error.kind, 500)
     headers = {"retry-after": str(RETRY_SECONDS)} if status == 503 else {}
+    if isinstance(error, TooMany):
+        headers = {"retry-after": str(error.retry_after)}
     return _answer(request, _problem(status, error.kind, error.message, error.hint), headers)
 
 
@@ -96,6 +108,12 @@ def from_http(request: Request[Any, Any, Any], error: HTTPException) -> Response
 
 
 def unexpected(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+    return _answer(request, broken(error).problem)
+
+
+def hidden_fault(request: Request[Any, Any, Any], error: StoreError) -> Response[Any]:
+    """Return the problem for a fault of the database: what it said may name rows and statements,
+    and is for nobody who asks over the network."""
     return _answer(request, broken(error).problem)
 
 
@@ -118,7 +136,7 @@ def _answer(
         for name, value in (headers or {}).items()
         if name.lower() in ("allow", "retry-after")
     }
-    if _for_people(request.scope):
+    if for_people(request.scope):
         return _Page(problem, status_code=problem.status, headers=kept)
     return Response(problem, status_code=problem.status, media_type=JSON, headers=kept)
 
@@ -145,7 +163,7 @@ class _Later(ASGIResponse):
         await answer(scope, receive, send)
 
 
-def _for_people(scope: Scope) -> bool:
+def for_people(scope: Scope) -> bool:
     """Return whether a page is wanted: browsers accept text/html, scripts and streams do not."""
     if scope["path"].startswith(API):
         return False

@@ -21,6 +21,7 @@ from pygments.util import ClassNotFound
 from whyfor.live.project_names import ProjectNames
 from whyfor.model.characters import show_code, show_hidden, split_code
 from whyfor.model.cost import Cost, cost_of, cost_text, dollars, short_cost
+from whyfor.model.ids import short_id
 from whyfor.model.paths import is_whole_path, to_text
 from whyfor.model.sessions import Tokens
 from whyfor.model.text import clean, count, label, one_line, plain, plural
@@ -102,6 +103,7 @@ def environment(names: ProjectNames | None = None) -> Environment:
         "priced": lambda tokens: render_price(cost_of(tokens)),
         "project": lambda identity: render_project(identity, names),
         "prose": render_prose,
+        "short_id": short_id,
         "spent": render_tokens,
         "status_word": lambda status: STATUS.get(status, status),
         "took": took,

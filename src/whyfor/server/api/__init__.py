@@ -7,10 +7,10 @@ from typing import Any
 from litestar import Request, Router
 
 from whyfor.model.errors import BadInput
-from whyfor.server.api import commits, memory, sessions, state, stream
+from whyfor.server.api import commits, memory, sessions, state, stream, tasks
 
 
-def _known(request: Request[Any, Any, Any]) -> None:
+def known_parameters(request: Request[Any, Any, Any]) -> None:
     """Refuse unknown parameters: a misspelt filter would otherwise be ignored unnoticed."""
     fields = {
         getattr(field.kwarg_definition, "name", None) or name
@@ -28,11 +28,12 @@ def _known(request: Request[Any, Any, Any]) -> None:
 HANDLERS = [
     Router(
         "/api/v1",
-        before_request=_known,
+        before_request=known_parameters,
         route_handlers=[
             *sessions.HANDLERS,
             *commits.HANDLERS,
             *memory.HANDLERS,
+            *tasks.HANDLERS,
             *state.HANDLERS,
             *stream.HANDLERS,
         ],

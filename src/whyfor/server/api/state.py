@@ -7,7 +7,9 @@ from typing import Annotated
 from litestar.params import FromQuery, QueryParameter
 
 from whyfor import __version__
+from whyfor.model.attention import AttentionQuery
 from whyfor.model.query import SessionFilter
+from whyfor.model.wire.attention import WireFiring, wire_firing
 from whyfor.model.wire.base import ItemList
 from whyfor.model.wire.reports import WireServerHealth, wire_pause, wire_titled_capture
 from whyfor.model.wire.sessions import (
@@ -23,6 +25,7 @@ from whyfor.model.wire.status import WireStatus, wire_status
 from whyfor.server.api.params import Agent, Limit, Project, Text, When, reading_route
 from whyfor.server.page import Kept, Live
 from whyfor.service.agents import agent_title
+from whyfor.service.attention import attention_history, named_firings
 from whyfor.service.search import CommitHit, HitRange, NoteHit, SearchHit, search_results
 from whyfor.service.stats import stats
 from whyfor.service.status import capture_health
@@ -48,13 +51,12 @@ def find(
     deep: Annotated[
         bool, QueryParameter(description="Also read the whole of long tool results: slow.")
     ] = False,
+    task: Text = None,
     limit: Limit = 30,
 ) -> ItemList[WireMarkedHit | WireNoteHit | WireCommitHit]:
     """Sessions by words in what was asked, answered, thought and done, and among them notes and
     commits; best first, or newest."""
-    where = SessionFilter(
-        identity=project, agent=agent, since=since, until=until, branch=branch, fields=fields
-    )
+    where = SessionFilter(*(None, agent, since, until, branch, fields), task=task, identity=project)
     found = search_results(settings, q, where, HitRange(limit, newest=newest, deep=deep))
     return ItemList([_wire(hit) for hit in found.hits])
 
@@ -84,6 +86,26 @@ def statuses(hub: Live) -> ItemList[WireStatus]:
     return ItemList([wire_status(standing) for standing in hub.standings])
 
 
+@reading_route("/attention")
+def attention(settings: Kept, hub: Live) -> ItemList[WireFiring]:
+    """What a person should know about open sessions now, the most urgent first."""
+    return ItemList([wire_firing(one) for one in named_firings(settings, hub.firings)])
+
+
+@reading_route("/attention/history")
+def past_attention(
+    settings: Kept,
+    since: When = None,
+    agent: Agent = None,
+    project: Project = None,
+    limit: Limit = 50,
+) -> ItemList[WireFiring]:
+    """What was told before, newest first."""
+    query = AttentionQuery(agent=agent, project=project, limit=limit)
+    found = attention_history(settings, query, since=since or "")
+    return ItemList([wire_firing(one) for one in found])
+
+
 @reading_route("/health")
 def health(settings: Kept, hub: Live) -> WireServerHealth:
     """When each agent was last heard of, what is paused, and whether this server is up to date."""
@@ -95,4 +117,4 @@ def health(settings: Kept, hub: Live) -> WireServerHealth:
     return WireServerHealth(__version__, agents, paused, trouble, hub.listeners)
 
 
-HANDLERS = [find, figures, statuses, health]
+HANDLERS = [find, figures, statuses, attention, past_attention, health]

@@ -34,12 +34,13 @@ async def stream(
         str | None, HeaderParameter(name="Last-Event-ID", max_length=80)
     ] = None,
 ) -> Stream:
-    """Server-sent events: `event`, `commit`, `status`, `reset`, `alive`. Resumes after
+    """Server-sent events: `event`, `commit`, `status`, `attention`, `reset`, `alive`. Resumes after
     Last-Event-ID or `after`."""
     kinds = frozenset(kind or [])
-    if unknown := kinds - {*KINDS, "commit", "status"}:
+    if unknown := kinds - {*KINDS, "commit", "status", "attention"}:
         raise BadInput(
-            f"no such kind: {min(unknown)[:40]!r}", "Kinds: commit, status, " + ", ".join(KINDS)
+            f"no such kind: {min(unknown)[:40]!r}",
+            "Kinds: commit, status, attention, " + ", ".join(KINDS),
         )
     wanted = StreamFilter(frozenset(session or []), frozenset(project or []), kinds)
     place = _cursor(last_event_id or after)

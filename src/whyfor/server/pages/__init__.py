@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from whyfor.server.pages import (
+    approvals,
     commit,
+    feed,
+    file,
     insights,
+    map,
     memory,
     now,
     search,
     selection,
     session,
     sessions,
+    sync,
+    tasks,
     timeline,
 )
 
@@ -21,7 +27,13 @@ HANDLERS = [
     *timeline.router,
     *session.router,
     *commit.router,
+    *file.router,
+    *map.router,
     *search.router,
     *insights.router,
     *memory.router,
+    *feed.router,
+    *approvals.router,
+    *sync.router,
+    *tasks.router,
 ]

@@ -16,6 +16,7 @@ from whyfor.model.text import count
 from whyfor.server.charts import calendar, day_name, histogram
 from whyfor.server.cost_charts import cache_meters, change_words, cost_chart, cost_meters
 from whyfor.server.page import Kept, render_page
+from whyfor.server.work_charts import work_charts
 from whyfor.service.insights import (
     LATE,
     PERIODS,
@@ -29,6 +30,7 @@ from whyfor.service.insights import (
     overview,
 )
 from whyfor.service.insights_cost import cost_overview
+from whyfor.service.insights_work import work_overview
 
 _SHOWN = 6
 _BY = (("agent", "Agent"), ("project", "Project"), ("model", "Model"))
@@ -60,8 +62,9 @@ def show(
     until: FromQuery[str] = "",
     by: FromQuery[str] = "agent",
     view: FromQuery[str] = VIEWS[0],
+    who: FromQuery[str] = "",
 ) -> Template:
-    asking = InsightsRequest(period, since, until, project, by, view)
+    asking = InsightsRequest(period, since, until, project, by, view, who)
     if view == "cost":
         return _costs(settings, asking)
     found = overview(settings, asking)
@@ -106,6 +109,12 @@ def _costs(settings: Settings, asking: InsightsRequest) -> Template:
         agents=cost_meters(found.by_agent),
         projects=cost_meters(found.by_project),
         caches=cache_meters(found.by_agent),
+        work=work_overview(settings, asking),
+        charts=work_charts,
+        seconds=seconds,
+        hours=hours,
+        against=against,
+        number_word=lambda value: f"{value:g}",
         link=lambda **changed: insights_link(asking, **changed),
     )
 
@@ -164,6 +173,23 @@ def waited(waits: ApprovalWaits) -> str:
         if waits.late
         else ""
     )
+
+
+def hours(ms: int) -> str:
+    """19 h, 2.5 h, 12 min."""
+    if ms < 3_600_000:
+        return f"{round(ms / 60_000)} min"
+    value = ms / 3_600_000
+    return f"{value:.1f} h" if value < 10 else f"{round(value)} h"
+
+
+def against(now: float | None, before: float | None, word: Callable[[float], str]) -> str:
+    """↑ 0.6, ↓ 5 s, same; empty if one of the two is not known."""
+    if now is None or before is None:
+        return ""
+    if word(now) == word(before):
+        return "same as before"
+    return f"{'↑' if now > before else '↓'} {word(abs(now - before))}"
 
 
 def active_days(found: Overview) -> int:

@@ -68,7 +68,7 @@ _DONE = {
     "forget": "Forgotten.",
 }
 _UNDO = {"pin": "unpin", "unpin": "pin"}
-_NAMES = {"q": "words", "file": "file", "branch": "branch", "since": "since"}
+_NAMES = {"q": "words", "file": "file", "branch": "branch", "since": "since", "who": "person"}
 State = Annotated[str, QueryParameter(max_length=40, name="state")]  # Litestar's own is another
 Budget = Annotated[int, QueryParameter(ge=0, le=2_250)]
 
@@ -99,6 +99,7 @@ def show(
     agent: Short = "",
     since: Short = "",
     after: Short = "",
+    who: Short = "",
     at: Short = "",
     on: Short = "",
     tokens: Budget = 0,
@@ -109,7 +110,7 @@ def show(
     asked = MemoryRequest(
         "" if project == ALL else project, q.strip(), type, state_name, file.strip(), branch, agent
     )
-    asked = msgspec.structs.replace(asked, since=since, after=after)
+    asked = msgspec.structs.replace(asked, since=since, after=after, who=who)
     link = _linker(asked, {"on": on, "tokens": str(tokens or ""), "at": at})
     budget = tokens or settings.memory.tokens
     if not known:
@@ -133,14 +134,7 @@ def show(
         on=on or (told.branch or "" if told else ""),
         tokens=budget,
         choices=_choices(settings, found, asked),
-        drops=[
-            (
-                _drop_word(one.name, one.value),
-                link(**{one.name: "", "after": "", "at": ""}),
-                one.notes,
-            )
-            for one in found.drops
-        ],
+        drops=_drops(found, link),
         view=view,
         at=view.note.observation.key if view else "",
         back=link(),
@@ -307,7 +301,17 @@ def _choices(
     shown = agents_shown(settings)
     choices = filter_choices(shown, found.branches, asked.branch, asked.since)
     types = [("", "Any"), *((name, name.capitalize()) for name in TYPES)]
-    return {**choices, "type": types, "state": list(STATES.items())}
+    people = [("", "Anyone"), *((str(one.id), one_line(one.name)) for one in found.members)]
+    return {**choices, "type": types, "state": list(STATES.items()), "who": people}
+
+
+def _drops(found: NoteList, link: Callable[..., str]) -> list[tuple[str, str, int]]:
+    """The filters that can be left out when nothing was found: words, where they lead, and how
+    many notes are there then."""
+    return [
+        (_drop_word(one.name, one.value), link(**{one.name: "", "after": "", "at": ""}), one.notes)
+        for one in found.drops
+    ]
 
 
 def _drop_word(name: str, value: str) -> str:
@@ -318,4 +322,5 @@ def _drop_word(name: str, value: str) -> str:
     return f"Without {_NAMES[name]} {one_line(value)}"
 
 
-router = [show, note, pin_note, unpin_note, change_note, reject_note, erase]
+READING = [show, note]
+router = [*READING, pin_note, unpin_note, change_note, reject_note, erase]

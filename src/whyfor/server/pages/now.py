@@ -8,22 +8,27 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
-from litestar import Request, get
+from litestar import Request, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromQuery
-from litestar.response import Template
+from litestar.params import FromPath, FromQuery
+from litestar.response import Redirect, Template
 
 from whyfor.config import Settings
 from whyfor.live.board import ROWS, NowBoard, PreviewCache
 from whyfor.live.hub import Hub
+from whyfor.model.attention import AttentionQuery
 from whyfor.model.errors import NotFound
+from whyfor.server.forms import FormData, go_to
 from whyfor.server.page import Kept, Live, render_page
 from whyfor.server.session_rows import ROW_WORDS
+from whyfor.service.attention import fits_query, mute_cause, named_firings
 from whyfor.service.now import quiet_now
+from whyfor.service.today import TodayCache
 
 VISIT = 1800  # seconds without a look after which another visit begins
 ALL = 1000  # rows: more than a hub has sessions
 Seen = NamedDependency[PreviewCache]
+Today = NamedDependency[TodayCache]
 Word = FromQuery[str]
 
 
@@ -46,12 +51,16 @@ def now(
     settings: Kept,
     hub: Live,
     glances: Seen,
+    today: Today,
     agent: Word = "",
     project: Word = "",
     rest: Word = "",
+    muted: Word = "",
 ) -> Template:
     cursor = str(hub.cursor)  # before the look: what comes between is told twice rather than never
     shown = _shown(hub, glances, agent, project, rest)
+    shown |= _attention(settings, hub, agent, project, muted)
+    shown["today"] = today.figures()
     return _rendered("now.html", request, settings, shown, here="now", cursor=cursor)
 
 
@@ -61,12 +70,16 @@ def fragment(
     settings: Kept,
     hub: Live,
     glances: Seen,
+    today: Today,
     agent: Word = "",
     project: Word = "",
     rest: Word = "",
+    muted: Word = "",
 ) -> Template:
     """The same without its frame, for a page that is open."""
     shown = _shown(hub, glances, agent, project, rest)
+    shown |= _attention(settings, hub, agent, project, muted)
+    shown["today"] = today.figures()
     return _rendered("now/board.html", request, settings, shown)
 
 
@@ -81,6 +94,16 @@ def _shown(hub: Hub, glances: PreviewCache, agent: str, project: str, rest: str)
     rows = ALL if rest == "all" else ROWS
     board = glances.board(hub.standings, agent=agent, project=project, rows=rows)
     return {"board": board, "agent": agent, "project": project, "rows": rows, "trouble": trouble}
+
+
+def _attention(
+    settings: Settings, hub: Hub, agent: str, project: str, muted: str
+) -> dict[str, Any]:
+    """What needs a person, of the sessions that are shown; muted ones only if they are asked
+    for."""
+    query = AttentionQuery(agent=agent or None, project=project or None)
+    found = [one for one in named_firings(settings, hub.firings) if fits_query(one, query)]
+    return {"attention": found, "show_muted": muted == "show"}
 
 
 def _rendered(
@@ -125,4 +148,38 @@ def _remember(page: Template, request: Request[Any, Any, Any], visit: Visit) -> 
     return page
 
 
-router = [now, fragment, count]
+# -- muting ----------------------------------------------------------------------------------------
+
+
+class MuteForm(msgspec.Struct, frozen=True):
+    """Only the token, which the guard has checked."""
+
+    form: str = ""
+
+
+@post("/attention/{ident:str}/mute", include_in_schema=False, sync_to_thread=True)
+def mute_row(settings: Kept, hub: Live, ident: FromPath[str], data: FormData[MuteForm]) -> Redirect:
+    del data  # the guard has read it
+    _mute(settings, hub, ident, undo=False)
+    return go_to("/#g-attn", "/")
+
+
+@post("/attention/{ident:str}/unmute", include_in_schema=False, sync_to_thread=True)
+def unmute_row(
+    settings: Kept, hub: Live, ident: FromPath[str], data: FormData[MuteForm]
+) -> Redirect:
+    del data
+    _mute(settings, hub, ident, undo=True)
+    return go_to("/?muted=show#g-attn", "/")
+
+
+def _mute(settings: Settings, hub: Hub, ident: str, *, undo: bool) -> None:
+    """Write it down, and show it at once: the monitor reads of it a moment later."""
+    firing = next((one for one in hub.firings if one.id == ident), None)
+    if firing is None:
+        raise NotFound("this is over", "Load the page again.")
+    mute_cause(settings, firing, undo=undo)
+    hub.mute(firing, undo=undo)
+
+
+router = [now, fragment, count, mute_row, unmute_row]

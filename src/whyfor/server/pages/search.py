@@ -62,13 +62,14 @@ def show(
     commit: FromQuery[str] = "",
     sort: FromQuery[str] = "rank",
     deep: FromQuery[str] = "",
+    who: FromQuery[str] = "",
     after: Annotated[int, QueryParameter(ge=0, le=100_000)] = 0,
 ) -> Template:
     shown = agents_shown(settings)
     agents = tuple(dict.fromkeys(agent or ()))
     agents = () if set(agents) >= set(shown) else agents  # all of them is no filter
     wanted = SearchRequest(
-        q, kind, agents, project, when, bool(commit), sort or "rank", after, bool(deep)
+        q, kind, agents, project, when, bool(commit), sort or "rank", after, bool(deep), who
     )
     return render_page(
         "search.html",
@@ -97,6 +98,7 @@ def search_link(wanted: SearchRequest, **changed: Any) -> str:
         ("kind", new.kind),
         *(("agent", name) for name in new.agents),
         ("project", new.project),
+        ("who", new.who),
     ]
     given += [
         ("when", new.when),

@@ -12,6 +12,7 @@ from litestar.response import Template
 from markupsafe import Markup
 
 from whyfor.live.hub import Hub
+from whyfor.model.casts import Recording
 from whyfor.model.conversation import DiffRow, OutlineEntry
 from whyfor.model.status import LiveStatus
 from whyfor.server.page import Kept, Live, render_page
@@ -19,6 +20,7 @@ from whyfor.server.pages import diffs
 from whyfor.server.render import home_path, render_prose
 from whyfor.service.memory_page import session_notes, summary_words
 from whyfor.service.pictures import picture
+from whyfor.service.replay import is_recording, load_recording
 from whyfor.service.sessions import short_ids
 from whyfor.service.show import session_item, session_part, session_view
 
@@ -79,6 +81,7 @@ def show(
         shown=view.begun,
         paint=Paint(COLOURED),
         words_of=words_of,
+        is_recording=is_recording(agent),
     )
 
 
@@ -167,4 +170,10 @@ def _bars(outline: Sequence[OutlineEntry]) -> dict[str, Any]:
     return {"bars": bars, "cuts": cuts, "unknown": False}
 
 
-router = [show, part, event, image]
+@get(f"{PATH}/recording", include_in_schema=False, sync_to_thread=True)
+def recording(settings: Kept, agent: FromPath[str], session_id: FromPath[str]) -> Recording:
+    """Return a recorded terminal, to be played on the page."""
+    return load_recording(settings, agent, session_id)
+
+
+router = [show, part, event, image, recording]

@@ -29,6 +29,7 @@ from whyfor.service.memory_page import QuotedWords, summary_words
 from whyfor.service.saved_filters import counted_filters
 from whyfor.service.session_list import (
     NO_PROJECT,
+    ListedProject,
     ListRequest,
     ListView,
     month_cursor,
@@ -62,7 +63,7 @@ OUTCOME = {
     "changed": "Files, not committed",
     "nothing": "No change",
 }
-_NAMES = {"since": "since", "until": "until", "file": "file", "branch": "branch", "model": "model"}
+_NAMES = {name: name for name in ("since", "until", "file", "branch", "model", "task")}
 Word = Annotated[str, QueryParameter(max_length=1000)]
 Short = Annotated[str, QueryParameter(max_length=400)]
 
@@ -88,19 +89,23 @@ def show(
     model: Short = "",
     outcome: Short = "",
     file: Short = "",
+    task: Short = "",
     since: Short = "",
     until: Short = "",
     sort: Short = "last",
     after: Short = "",
     before: Short = "",
     at: Word = "",
+    who: Short = "",
     forgotten: Annotated[int, QueryParameter(ge=0, le=MANY)] = 0,
 ) -> Template:
     cursor = str(hub.cursor)  # before the look: what comes between is told twice rather than never
     asked = ListRequest(
         q.strip(), project, folder, agent, branch, model, outcome, file.strip(), since, until
     )
-    asked = msgspec.structs.replace(asked, sort=sort or "last", after=after, before=before)
+    asked = msgspec.structs.replace(
+        asked, sort=sort or "last", after=after, before=before, who=who, task=task.strip()
+    )
     found = session_list(settings, asked, hub.standings)
     titles = _project_names(found)
     link = _linker(asked)
@@ -203,14 +208,38 @@ def _is_open(each: LiveStatus) -> bool:
 
 
 def _project_names(found: ListView) -> dict[str, str]:
-    """What projects are called beside the list; folders of the same name with what they are in."""
+    """What projects are called beside the list; those of the same name with the folders they are
+    in, as many as tell them apart."""
     named: Callable[[str], str] = TEMPLATES.get().filters["project"]
     names = {one.identity: named(one.identity) for one in found.projects if one.identity}
-    often = Counter(names.values())
-    for identity, name in names.items():
-        if often[name] > 1 and is_whole_path(identity):
-            names[identity] = "/".join(re.split(r"[/\\]+", identity.strip("/\\"))[-2:])
+    folders = {
+        one.identity: _parts_of(one) for one in found.projects if one.identity and _parts_of(one)
+    }
+    bare = names | {identity: parts[-1] for identity, parts in folders.items()}
+    often = Counter(bare.values())
+    for identity, parts in folders.items():
+        if often[bare[identity]] > 1:
+            names[identity] = "/".join(_telling(parts, list(folders.values())))
     return names
+
+
+def _parts_of(project: ListedProject) -> tuple[str, ...]:
+    """The folder of a project that is called by it, part by part; none if a remote names it."""
+    identity = project.identity or ""
+    if identity.startswith("git:"):
+        identity = project.path or ""
+    if not is_whole_path(identity):
+        return ()
+    return tuple(part for part in re.split(r"[/\\]+", identity) if part)
+
+
+def _telling(parts: tuple[str, ...], all_of_them: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """The end of a folder's path that no other one ends with; two parts at least."""
+    for count in range(2, len(parts)):
+        end = parts[-count:]
+        if sum(other[-count:] == end for other in all_of_them) == 1:
+            return end
+    return parts
 
 
 def _short_names(names: dict[str, str]) -> dict[str | None, str]:
@@ -264,6 +293,8 @@ def _filter_word(name: str, value: str) -> str:
         return OUTCOME.get(value, value)
     if name == "q":
         return f"“{one_line(value)}”"
+    if name == "who":
+        return f"person {value}"
     if name == "since" and value in SINCE:
         return SINCE[value]
     return value if name in ("project", "folder") else f"{_NAMES[name]} {one_line(value)}"
@@ -281,6 +312,9 @@ def _choices(
     models = dict.fromkeys([*found.models, asked.model] if asked.model else found.models)
     return {
         **choices,
+        "who": [("", "Anyone"), *((str(one.id), one.name) for one in found.members)]
+        if found.members
+        else [],
         "outcome": list(OUTCOME.items()),
         "model": [("", "Any"), *((name, one_line(name)) for name in models)],
     }

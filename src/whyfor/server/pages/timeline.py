@@ -51,14 +51,11 @@ def show(
     at: FromQuery[str] = "",
 ) -> Template:
     cursor = str(hub.cursor)
+    project = project or _first_project(settings)
     if not project:
-        known = project_summaries(settings)
-        if not known:
-            return render_page(
-                "timeline/projects.html", here="timeline", projects=known, home=settings.user_home
-            )
-        there = next((item for item in known if item.folder), known[0]).project.identity
-        project = newest_story_project(settings) or there
+        return render_page(
+            "timeline/projects.html", here="timeline", projects=[], home=settings.user_home
+        )
     which = CommitFilter(
         branch=branch or None,
         author=author or None,
@@ -73,9 +70,7 @@ def show(
         return timeline(settings, project, which, after=after or None, open_sessions=running)
 
     found, period = _period(of, which, since)
-    rows = [row.entry for row in found.rows if row.kind == "story" and row.entry]
-    shas = [entry.told.commit.sha for entry in rows]
-    chosen = at if at in shas else next(iter(shas), "")
+    chosen = _chosen(found, at)
     asked = {
         "project": project,
         "branch": branch,
@@ -124,6 +119,24 @@ def choose(settings: Kept) -> Template:
 def panel(settings: Kept, sha: FromPath[str]) -> Template:
     """The prompts of one commit, for the panel beside the list."""
     return render_page("timeline/related.html", words=related(settings, sha))
+
+
+def _first_project(settings: Settings) -> str:
+    """The project that is shown when none is named: the one with the newest story, else one whose
+    folder is there; empty if none is known."""
+    known = project_summaries(settings)
+    if not known:
+        return ""
+    there = next((item for item in known if item.folder), known[0]).project.identity
+    return newest_story_project(settings) or there
+
+
+def _chosen(found: TimelineView, at: str) -> str:
+    """The commit whose story is open beside the list: the one that is asked for, else the
+    newest."""
+    rows = [row.entry for row in found.rows if row.kind == "story" and row.entry]
+    shas = [entry.told.commit.sha for entry in rows]
+    return at if at in shas else next(iter(shas), "")
 
 
 def _kept(settings: Settings, hub: Hub, found: TimelineView) -> ListView | None:

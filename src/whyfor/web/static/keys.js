@@ -49,7 +49,7 @@ export async function copy(text) {
 
 function search() {
   const field = [...document.querySelectorAll("[data-search], #q-top")].find((one) => one.checkVisibility());
-  if (!field) return location.assign("/search");
+  if (!field) return location.assign(`${document.body.dataset.base ?? ""}/search`);
   field.focus();
   field.select();
 }

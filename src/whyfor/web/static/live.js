@@ -11,7 +11,9 @@ const SILENCE = 40_000; // ms without a word; a server that lives says so every 
 const HIDDEN = 1000;
 const COUNT = 15_000; // ms between looks at the number of approvals, where not all statuses are heard
 
-const listeners = { event: new Set(), commit: new Set(), status: new Set(), reset: new Set(), open: new Set() };
+const TYPES = ["event", "commit", "status", "attention", "reset", "open"];
+const listeners = Object.fromEntries(TYPES.map((type) => [type, new Set()]));
+const base = document.body.dataset.base ?? ""; // of a team's project
 const root = document.querySelector("[data-stream]");
 const wanted = root?.dataset.listen ?? (root ? "" : "kind=status");
 let cursor = root?.dataset.stream ?? "";
@@ -29,7 +31,7 @@ let attempt = 0; // only the latest to connect does
 let isOpen = false;
 
 export const live = {
-  // type: event, commit (its story is new or otherwise), status, reset (the place was lost: show everything anew), open
+  // type: event, commit (its story is new or otherwise), status, attention (something to know), reset (the place was lost: show everything anew), open
   // (the stream stands again)
   on(type, act) {
     listeners[type].add(act);
@@ -55,10 +57,10 @@ async function connect() {
   const query = new URLSearchParams(wanted);
   if (cursor) query.set("after", cursor);
   isOpen = false;
-  source = new EventSource(`/api/v1/stream?${query}`);
+  source = new EventSource(`/api/v1${base}/stream?${query}`);
   source.onopen = opened;
   source.onerror = () => lost(isOpen ? "gone" : "refused");
-  for (const type of ["event", "commit", "status", "reset", "alive"]) source.addEventListener(type, heard);
+  for (const type of ["event", "commit", "status", "attention", "reset", "alive", "change"]) source.addEventListener(type, heard);
   trust();
   listen();
 }
@@ -81,7 +83,13 @@ function heard(message) {
   const data = JSON.parse(message.data);
   if (message.type === "status" && hearsAll()) counted(data);
   if (message.type === "reset" && !listeners.reset.size) location.reload();
+  if (message.type === "change") return tell("commit", shared(data));
   tell(message.type, data);
+}
+
+// What a team's server says, as the laptop's would: a commit, or a session that was shared.
+function shared({ name }) {
+  return name.includes(":") ? { commit: "", sessions: [{ session: name, to: 0 }] } : { commit: name, sessions: [] };
 }
 
 function opened() {
@@ -169,7 +177,7 @@ function showCount(number) {
 }
 
 async function askCount() {
-  if (document.hidden || lostAt) return;
+  if (document.hidden || lostAt || base) return;
   const heardBefore = heardStatuses;
   try {
     const answer = await ask("/now/count");

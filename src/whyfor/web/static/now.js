@@ -2,6 +2,7 @@
 // once, but nothing under the pointer or the focus moves for two seconds after the last touch of either.
 
 import { announce } from "./app.js";
+import { bind, currentItem } from "./keys.js";
 import { live } from "./live.js";
 import { morph } from "./morph.js";
 import { ask } from "./server.js";
@@ -114,10 +115,14 @@ addEventListener("focusin", () => {
   tips();
 });
 
+// m mutes the row that has focus; the form does it, and the page comes back with it.
+bind("m", () => currentItem()?.querySelector("[data-mute]")?.click());
+
 live.on("status", (status) => {
   changed(status);
   look();
 });
+live.on("attention", look);
 live.on("open", look);
 live.on("reset", look);
 setInterval(() => document.hidden || look(), AGAIN);

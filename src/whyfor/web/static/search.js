@@ -20,7 +20,8 @@ function address() {
   if (given.get("sort") === "rank") given.delete("sort");
   for (const [name, value] of [...given]) if (!value) given.delete(name);
   const query = given.toString();
-  return query ? `/search?${query}` : "/search";
+  const here = `${document.body.dataset.base ?? ""}/search`;
+  return query ? `${here}?${query}` : here;
 }
 
 async function fetched(path, signal) {

@@ -30,7 +30,7 @@ async function choose(row) {
 async function tell(row) {
   const mine = ++asked;
   const panel = document.getElementById("tl-related");
-  const answer = await ask(`/timeline/related/${row.dataset.sha}`).catch(() => null);
+  const answer = await ask(`${document.body.dataset.base ?? ""}/timeline/related/${row.dataset.sha}`).catch(() => null);
   if (mine !== asked || !answer?.ok) return false;
   panel.replaceChildren(...parsed(await answer.text()).body.childNodes);
   return true;
