@@ -4,7 +4,6 @@ messages and exit codes."""
 from __future__ import annotations
 
 import gc
-import os
 import sys
 
 
@@ -20,7 +19,9 @@ def main(arguments: list[str] | None = None) -> int:
 
         return serve_stdio()
     gc.disable()  # a short life: looking for cycles costs a tenth of start-up and finds nothing
-    os.umask(0o077)  # everything we write is its owner's alone
+    from whyfor.files import own_files_only
+
+    own_files_only()
     from whyfor.cli.errors import run_command
 
     return run_command(args)

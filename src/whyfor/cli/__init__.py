@@ -10,50 +10,86 @@ import click
 
 from whyfor import __version__
 from whyfor.cli.options import add_common_options, common_options
+from whyfor.service.own_agents import use_own_agents
 from whyfor.terminal import debug, options
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# Command name → one line of help. The module of the same name is imported only when the command
-# runs.
-COMMANDS = {
-    "init": "Install hooks for your agents and git, and read the existing history.",
-    "ingest": "Read what your agents wrote since the last run.",
-    "sessions": "List sessions, newest first.",
-    "show": "Show one session, or the story of one commit.",
-    "log": "List commits and their stories, newest first.",
-    "blame": "Show which turn wrote each line of a file.",
-    "why": "Show why a line is there: the turn that wrote it, and what was asked.",
-    "lines": "Count whose the lines are that a commit or a branch adds.",
-    "status": "Show the last commit's story, active sessions and uncommitted work.",
-    "diff": "Show what was said between two commits.",
-    "export": "Print the story of a branch, a commit or a session, to share it.",
-    "redact": "Remove secrets from a text or a transcript.",
-    "link": "Link commits to sessions again, or link one by hand.",
-    "unlink": "Remove a session from a commit's story.",
-    "note": "Explain what a commit is for.",
-    "projects": "List known projects, or tell where one has moved.",
-    "restore": "Restore a commit's conversation, to resume it in the agent.",
-    "search": "Find sessions by words in prompts, answers, thinking and tool calls.",
-    "memory": "List what past sessions found, decided, fixed and were told.",
-    "context": "Print what an agent should know before it works on a branch.",
-    "mcp": "Serve past sessions to agents, as tools they can call.",
-    "stats": "Count sessions, turns and tokens by agent, project, day and model.",
-    "serve": "Open the live dashboard in a browser on this machine.",
-    "top": "Watch in this terminal which sessions run and which wait for you.",
-    "doctor": "Check that capture works and that nothing was dropped.",
-    "agents": "List the agents that are known, and which are found here.",
-    "pause": "Stop recording: everywhere, in a repository, or for a session.",
-    "resume": "Record again from now on.",
-    "forget": "Delete a session, a commit's conversation, a text, or old sessions.",
-    "uninstall": "Remove the hooks and restore every changed file.",
-    "rebuild": "Create the database again from the stored records.",
-    "demo": "Look around in a temporary home with invented sessions.",
-    "config": "Show or change the settings.",
-    "completion": "Print a script that completes commands in your shell.",
-    "man": "Print the manual page.",
+# What commands are for → command name → one line of help. The module of the same name is imported
+# only when the command runs.
+COMMAND_GROUPS = {
+    "Commits and lines": {
+        "log": "List commits and their stories, newest first.",
+        "show": "Show one session, or the story of one commit.",
+        "why": "Show why a line is there: the turn that wrote it, and what was asked.",
+        "blame": "Show which turn wrote each line of a file.",
+        "lines": "Count whose the lines are that a commit or a branch adds.",
+        "status": "Show the last commit's story, active sessions and uncommitted work.",
+        "diff": "Show what was said between two commits.",
+        "review": "Show what a change is about to undo of what was decided.",
+        "pr": "Tell the story of a pull request as one comment.",
+        "link": "Link commits to sessions again, or link one by hand.",
+        "unlink": "Remove a session from a commit's story.",
+        "note": "Explain what a commit is for.",
+        "notes": "Take over what other tools' git notes say of lines.",
+        "lsp": "Show in an editor which turn wrote a line, and why.",
+    },
+    "Sessions": {
+        "sessions": "List sessions, newest first.",
+        "search": "Find sessions by words in prompts, answers, thinking and tool calls.",
+        "restore": "Restore a commit's conversation, to resume it in the agent.",
+        "handoff": "Write what the next person or agent must know of a session.",
+        "tasks": "List the tasks that sessions worked on, and what became of each.",
+        "task": "Say that a task begins, is done, is rejected or is given up.",
+        "stats": "Count sessions, turns and tokens by agent, project, day and model.",
+        "memory": "List what past sessions found, decided, fixed and were told.",
+        "context": "Print what an agent should know before it works on a branch.",
+        "mcp": "Serve past sessions to agents, as tools they can call.",
+    },
+    "Live": {
+        "serve": "Open the live dashboard in a browser on this machine.",
+        "top": "Watch in this terminal which sessions run and which wait for you.",
+        "feed": "Show what happened in all sessions, one line each.",
+        "attention": "List what is stuck, blocked, looping, waiting for you or done.",
+        "alerts": "Show how you are alerted, or send a test.",
+        "approvals": "List what agents asked to be allowed, and who answered.",
+        "rules": "Say which commands agents may run without asking you.",
+    },
+    "Share": {
+        "export": "Print the story of a branch, a commit or a session, to share it.",
+        "remote": "Share a repository's stories with a team, or stop sharing them.",
+        "login": "Let a team server know this machine.",
+        "logout": "Delete a team server's token from this machine.",
+        "whoami": "Ask a team server whom it knows this machine as.",
+        "sync": "Send the stories of pushed commits to the team.",
+        "share": "Share a commit's story or a session, pushed or not.",
+        "keep-local": "Keep a commit's story or a session on this machine.",
+        "server": "Run a team's server, where members read each other's stories.",
+    },
+    "Privacy": {
+        "redact": "Remove secrets from a text or a transcript.",
+        "pause": "Stop recording: everywhere, in a repository, or for a session.",
+        "resume": "Record again from now on.",
+        "forget": "Delete a session, a commit's conversation, a text, or old sessions.",
+    },
+    "Set up": {
+        "init": "Install hooks for your agents and git, and read the existing history.",
+        "ingest": "Read what your agents wrote since the last run.",
+        "run": "Run a program without transcripts and record its terminal.",
+        "import": "Read conversations from another machine, web chats and other tools.",
+        "agents": "List the agents that are known, and which are found here.",
+        "doctor": "Check that capture works and that nothing was dropped.",
+        "config": "Show or change the settings.",
+        "projects": "List known projects, or tell where one has moved.",
+        "completion": "Print a script that completes commands in your shell.",
+        "man": "Print the manual page.",
+        "uninstall": "Remove the hooks and restore every changed file.",
+        "rebuild": "Create the database again from the stored records.",
+        "demo": "Look around in a temporary home with invented sessions.",
+    },
 }
+COMMANDS = {name: line for group in COMMAND_GROUPS.values() for name, line in group.items()}
 # Those whose output may be longer than the terminal.
 PAGED = {
     "blame",
@@ -67,6 +103,7 @@ PAGED = {
     "sessions",
     "show",
     "stats",
+    "tasks",
 }
 
 
@@ -77,7 +114,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"whyfor.cli.{cmd_name}").command
+        command = import_module(f"whyfor.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
         add_common_options(command)
         return command
@@ -95,6 +132,7 @@ class LazyGroup(click.Group):
             args = ["why" if _names_line(word) else "show", *args]
         options.pager = options.pager_wanted and args[0] in PAGED
         debug(f"whyfor {__version__}: {args[0]}")
+        use_own_agents()
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -107,8 +145,11 @@ class LazyGroup(click.Group):
         return [CompletionItem(name, help=COMMANDS[name]) for name in found]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):  # from the table: --help must not import every command
-            formatter.write_dl(list(COMMANDS.items()))
+        """Write the groups from the table: --help must not import every command."""
+        width = max(map(len, COMMANDS))
+        for group, commands in COMMAND_GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(name.ljust(width), line) for name, line in commands.items()])
 
 
 class UnknownCommand(click.UsageError):
@@ -152,8 +193,11 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     """Return the one that was probably meant; None if none is like it."""
     from difflib import get_close_matches  # here: few words are mistyped
 
-    found = get_close_matches(word.lower(), known, n=1, cutoff=0.6)
-    return found[0] if found else None
+    found = get_close_matches(word.lower(), known, n=3, cutoff=0.6)
+    if not found:
+        return None
+    # of two that are as close, the one of about the same length was meant
+    return min(found, key=lambda each: (abs(len(each) - len(word)), found.index(each)))
 
 
 @click.command(

@@ -15,7 +15,7 @@ from whyfor.cli.render import agent, console, json_option, print_json, print_not
 from whyfor.model.blame import NOT_COMMITTED, BlameRow, FileBlame
 from whyfor.model.characters import show_code
 from whyfor.model.lines import AGENT, MODIFIED_LINE, PERSON
-from whyfor.model.text import plural
+from whyfor.model.text import label, plural
 from whyfor.model.wire.lines import wire_blame
 from whyfor.service.blame import (
     LINE_PORCELAIN,
@@ -143,7 +143,10 @@ def _print(out: Console, found: FileBlame) -> None:
     for row in found.rows:
         counts[row.who.kind] = counts.get(row.who.kind, 0) + 1
     for note in found.notes:
-        print_note(note)
+        print_note(label(note))
+    people = sorted({row.who.person for row in found.rows if row.who.person})
+    if people:
+        print_note(f"* shared by {label('; '.join(people))}.")
     print_note(_summary(counts, found))
 
 
@@ -157,6 +160,7 @@ def _line(row: BlameRow, width: int, now: datetime) -> Text:
         line.append_text(agent(who.agent))
         turn = f"T{who.turn if who.turn is not None else '?'}"
         changed = "~" if who.kind == MODIFIED_LINE else ""
+        changed += "*" if who.person else ""
         line.append(f" {turn + changed:5} {_DOTS.get(who.confidence or '', ''):3} ")
     else:
         word = "person?" if who.kind == PERSON else "·"

@@ -17,3 +17,4 @@ since_option = click.option("--since", metavar="D", help="2026-05-31, yesterday,
 until_option = click.option(
     "--until", metavar="D", help="As --since; a date without a time means its end."
 )
+task_option = click.option("--task", metavar="ID", help="Sessions that worked on this task.")

@@ -32,6 +32,9 @@ _LISTED = 10
 @click.option(
     "--new-salt", is_flag=True, help="With --match: create a new `salt` file after it was lost."
 )
+@click.option(
+    "--everywhere", is_flag=True, help="Also what the team has of it; nobody can share it again."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be deleted, and change nothing.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @json_option
@@ -40,6 +43,7 @@ def command(
     match: str | None,
     before: str | None,
     new_salt: bool,
+    everywhere: bool,
     dry_run: bool,
     yes: bool,
     as_json: bool,
@@ -62,11 +66,19 @@ def command(
     if not dry_run and not yes:
         _confirm(forget(settings, cwd, asked, dry_run=True), as_json)
     if as_json:
-        print_json(msgspec.to_builtins(forget(settings, cwd, asked, dry_run=dry_run)))
+        print_json(
+            msgspec.to_builtins(
+                forget(settings, cwd, asked, dry_run=dry_run, everywhere=everywhere)
+            )
+        )
         return
     with progress_bar("Forgetting") as announce:
-        report = forget(settings, cwd, asked, dry_run=dry_run, announce=announce)
+        report = forget(
+            settings, cwd, asked, dry_run=dry_run, everywhere=everywhere, announce=announce
+        )
     _render(report, "Would forget" if dry_run else "Forgotten")
+    if everywhere and not dry_run:
+        print_note("What the team has of it goes with the next: whyfor sync")
 
 
 def _arguments(

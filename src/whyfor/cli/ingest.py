@@ -14,7 +14,7 @@ from whyfor.model.errors import WhyforError
 from whyfor.model.text import plural
 from whyfor.model.wire.reports import wire_report
 from whyfor.service.agents import AGENT_CHOICE, USUAL_AGENTS, agent_names, agent_title
-from whyfor.service.ingest import IngestReport, ingest, ingest_for_hooks
+from whyfor.service.ingest import IngestReport, ingest, ingest_for_hooks, is_sharing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,7 +41,12 @@ def command(paths: tuple[Path, ...], agent: str | None, background: bool, as_jso
     """
     if background:
         with suppress(WhyforError):
-            ingest_for_hooks(config.load())
+            settings = config.load()
+            ingest_for_hooks(settings)
+            if is_sharing(settings):
+                from whyfor.service.sync import sync_after_hooks  # most people share nothing
+
+                sync_after_hooks(settings)
         return
     settings = config.load()
     if as_json:

@@ -35,6 +35,7 @@ WITHOUT_EVENTS = {
     "exclude": "excluded",
     "server": "MCP server",
     "plugin": "plugin",
+    "telemetry": "telemetry",
 }
 
 
@@ -63,6 +64,21 @@ WITHOUT_EVENTS = {
     help="Tell a session with each prompt which notes it is about; turns --memory on.",
 )
 @click.option(
+    "--rules/--no-rules",
+    default=None,
+    help="Let your rules and the browser answer what agents ask; see: whyfor rules.",
+)
+@click.option(
+    "--telemetry/--no-telemetry",
+    default=None,
+    help="Let agents send their telemetry to `whyfor serve`: costs, decisions, times.",
+)
+@click.option(
+    "--shell-edits/--no-shell-edits",
+    default=None,
+    help="See what agents' shell commands change in files, by comparing the work tree.",
+)
+@click.option(
     "--no-notice", is_flag=True, help="Print no line at checkout when the commit has a story."
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
@@ -74,6 +90,9 @@ def command(
     annotate: bool | None,
     memory: bool | None,
     prompts: bool | None,
+    rules: bool | None,
+    telemetry: bool | None,
+    shell_edits: bool | None,
     no_notice: bool,
     dry_run: bool,
     as_json: bool,
@@ -92,6 +111,9 @@ def command(
       whyfor init --annotate
       whyfor init --memory
       whyfor init --memory-prompts
+      whyfor init --rules
+      whyfor init --telemetry
+      whyfor init --shell-edits
     """
     settings = config.load()
     if memory is None and not prompts and not as_json and not dry_run:
@@ -103,6 +125,9 @@ def command(
         annotate=annotate,
         memory=memory,
         prompts=prompts,
+        rules=rules,
+        telemetry=telemetry,
+        shell_edits=shell_edits,
         notice=not no_notice,
         dry_run=dry_run,
     )

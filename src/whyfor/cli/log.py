@@ -14,10 +14,11 @@ from whyfor.cli.render import age_text, console, json_option, print_json, print_
 from whyfor.cli.tables import AgentCell, FittedTable
 from whyfor.model.checkpoints import Part
 from whyfor.model.stories import UNLINKED, CommitStory
-from whyfor.model.text import one_line
+from whyfor.model.text import label, one_line
 from whyfor.model.wire.commits import wire_commit
 from whyfor.service.agents import AGENT_CHOICE
 from whyfor.service.log import LogFilter, log
+from whyfor.service.shared import with_shared_stories
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -44,6 +45,7 @@ class LogCommand(click.Command):
 @click.option("--branch", help="This branch instead of the current one.")
 @click.option("--author", metavar="A", help="Commits of this author: a part of a name or address.")
 @click.option("--agent", help=f"Commits with a story of this agent: {AGENT_CHOICE}.")
+@click.option("--task", metavar="ID", help="Commits that came of work on this task.")
 @since_option
 @until_option
 @click.option(
@@ -61,6 +63,7 @@ def command(
     branch: str | None,
     author: str | None,
     agent: str | None,
+    task: str | None,
     since: str | None,
     until: str | None,
     limit: int | None,
@@ -86,10 +89,15 @@ def command(
         everywhere=everywhere,
         author=author,
         agent=agent,
+        task=task,
         since=since,
         until=until,
     )
-    found = log(config.load(), Path.cwd(), where, limit)
+    settings = config.load()
+    found = log(settings, Path.cwd(), where, limit)
+    found, trouble = with_shared_stories(settings, Path.cwd(), found)
+    if trouble:
+        print_note(f"Only what is kept here; the team's server: {label(trouble)}")
     if as_json:
         print_json([wire_commit(told) for told in found])
     elif found:
@@ -175,6 +183,8 @@ def _title(told: CommitStory, branch: str) -> Text:
     if told.annotation:
         title = told.annotation.title
     text = Text.assemble((branch, "dim"), (one_line(title), "" if _parts(told) else "dim"))
+    if told.person:
+        text.append(f"  from {label(told.person)}", style="cyan")
     if checkpoint and checkpoint.superseded_by:
         text.append(f"  superseded by {checkpoint.superseded_by[:8]}", style="yellow")
     if told.unlinked and not _parts(told):

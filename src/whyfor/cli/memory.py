@@ -34,7 +34,9 @@ from whyfor.model.memory import (
     ToldSession,
 )
 from whyfor.model.query import SessionFilter
+from whyfor.model.times import parse_iso
 from whyfor.model.wire.memory import (
+    WireNote,
     wire_memory_block,
     wire_memory_note,
     wire_memory_use,
@@ -66,6 +68,7 @@ from whyfor.service.memory import (
 )
 from whyfor.service.memory_index import index_sessions
 from whyfor.service.memory_use import memory_use
+from whyfor.service.team_notes import accept_note, team_notes
 from whyfor.terminal import say
 
 if TYPE_CHECKING:
@@ -217,6 +220,68 @@ def add_command(
     by, session = who_writes(settings)
     new = NewNote(text=text, type=kind, files=files, replaces=replaces, by=by, session=session)
     _print_changed("Noted", add_note(settings, Path.cwd(), new), as_json)
+
+
+@command.command("team")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many."
+)
+@json_option
+def team_command(limit: int, as_json: bool) -> None:
+    """List notes that others of the team shared on this repository.
+
+    No session is told any of them before you took it over: whyfor memory accept ID
+
+    \b
+    Examples:
+      whyfor memory team
+    """
+    found = team_notes(config.load(), Path.cwd(), limit)
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        print_note("Nobody shared a note that is not here.")
+        return
+    _team_table(found)
+    accept = f"whyfor memory accept {found[0].id[:_ID]}"
+    print_note(f"Sessions are told none of them. Take one over: {accept}")
+
+
+@command.command("accept")
+@click.argument("note_ids", metavar="ID...", nargs=-1, required=True)
+@json_option
+def accept_command(note_ids: tuple[str, ...], as_json: bool) -> None:
+    """Take over notes of others, with their names: sessions to come may be told them.
+
+    Only a person can. Undo it: whyfor memory forget ID
+
+    \b
+    Examples:
+      whyfor memory accept 1f3a 90b2
+    """
+    settings = config.load()
+    taken = [accept_note(settings, Path.cwd(), each) for each in note_ids]
+    if as_json:
+        print_json([wire_memory_note(each) for each in taken])
+        return
+    for note in taken:
+        _print_changed("Taken over", note, as_json)
+
+
+def _team_table(found: list[WireNote]) -> None:
+    from rich.text import Text
+
+    made = FittedTable("id", "when", "type", "from", "title", title="title", wrap=True)
+    for note in found:
+        made.add(
+            Text(note.id[:_ID], style="bold"),
+            age_text(parse_iso(note.at)),
+            one_line(note.type),
+            one_line(note.person or ""),
+            one_line(note.title),
+        )
+    made.print(console())
 
 
 @command.command("pin")
@@ -412,7 +477,8 @@ def _print_block(block: MemoryBlock) -> None:
 def _table(found: list[StoredObservation]) -> None:
     from rich.text import Text
 
-    made = FittedTable("id", "when", "type", "state", "title", title="title", wrap=True)
+    headings = ("id", "when", "type", "state", "title")
+    made = FittedTable(*headings, title="title", fold=("when", "state"), wrap=True)
     ids = short_note_ids(config.load(), [each.observation.key for each in found])
     for each in found:
         note = each.observation

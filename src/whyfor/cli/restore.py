@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from whyfor import config
 from whyfor.cli.render import console, json_option, print_json, printed_ids
-from whyfor.model.errors import Busy
+from whyfor.model.errors import Busy, NotFound
 from whyfor.model.sessions import Session
 from whyfor.model.text import plural
-from whyfor.service.restore import RestoreReport, open_sessions, restore, wanted
+from whyfor.service.restore import RestoreReport, RestoreRequest, open_sessions, restore, wanted
+from whyfor.service.shared import shared_session, shared_story
 from whyfor.terminal import confirm
+
+if TYPE_CHECKING:
+    from whyfor.service.shared import SharedReading
 
 _TURNS = 5
 
@@ -59,7 +64,7 @@ def command(
     if turns is not None and not brief:
         raise click.UsageError("--turns goes with --brief.")
     settings, cwd = config.load(), Path.cwd().resolve()
-    wish = wanted(settings, commit, session, agent, cwd)
+    wish, settings = _wanted(settings, commit, session, agent, cwd)
     if brief:
         wish = msgspec.structs.replace(wish, turns=turns or _TURNS)
     if not yes and (busy := open_sessions(settings, cwd)):
@@ -69,6 +74,36 @@ def command(
         print_json(made)
     else:
         _tell(made)
+
+
+def _wanted(
+    settings: config.Settings, commit: str | None, session: str | None, agent: str | None, cwd: Path
+) -> tuple[RestoreRequest, config.Settings]:
+    """Return what is to be restored, and where it is kept: here, or in what others shared."""
+    try:
+        return wanted(settings, commit, session, agent, cwd), settings
+    except NotFound:
+        shared = _shared(settings, commit, session, cwd)
+        if shared is None:
+            raise
+        wish = wanted(shared.settings, shared.name, None, agent, cwd)
+        warning = f"these are words of {shared.who}, not yours: read them before you go on"
+        titled = msgspec.structs.replace(
+            wish, title=f"{shared.label}. {wish.title}", warnings=[*wish.warnings, warning]
+        )
+        return titled, shared.settings
+
+
+def _shared(
+    settings: config.Settings, commit: str | None, session: str | None, cwd: Path
+) -> SharedReading | None:
+    """Return what somebody shared of a commit, or of a session."""
+    if session is not None:
+        return shared_session(settings, session)[0] if commit is None else None
+    found, _ = shared_story(settings, commit, cwd)
+    if found is None and commit is not None:
+        found, _ = shared_session(settings, commit)
+    return found
 
 
 def _confirm(busy: list[Session], as_json: bool) -> None:

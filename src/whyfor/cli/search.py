@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.cli.filters import agent_option, project_option, since_option, until_option
+from whyfor.cli.filters import (
+    agent_option,
+    project_option,
+    since_option,
+    task_option,
+    until_option,
+)
 from whyfor.cli.render import (
     age_text,
     agent,
@@ -20,15 +26,27 @@ from whyfor.cli.render import (
 )
 from whyfor.model.query import FoundPassage, Hit, SessionFilter
 from whyfor.model.text import clean, label, one_line
+from whyfor.model.times import parse_iso
+from whyfor.model.wire.base import copy_fields
 from whyfor.model.wire.sessions import (
     WireCommitHit,
     WireHit,
+    WireMarkedHit,
     WireNoteHit,
     wire_commit_hit,
     wire_hit,
     wire_note_hit,
 )
-from whyfor.service.search import CommitHit, HitRange, NoteHit, SearchHit, search_results
+from whyfor.service.search import (
+    CommitHit,
+    HitRange,
+    NoteHit,
+    SearchHit,
+    TeamHit,
+    search_results,
+    with_team_hits,
+)
+from whyfor.service.shared import SharedSearch, shared_hits
 
 _LABEL = {
     "user.prompt": "prompt",
@@ -51,10 +69,12 @@ if TYPE_CHECKING:
 @project_option
 @since_option
 @until_option
+@task_option
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @click.option("--sort", type=click.Choice(["rank", "time"]), default="rank", show_default=True)
 @click.option("--turns", is_flag=True, help="Each turn that matches, not each session.")
 @click.option("--deep", is_flag=True, help="Also read the whole of long tool results: slow.")
+@click.option("--local", is_flag=True, help="Only what is kept here: no team server is asked.")
 @json_option
 def command(
     words: tuple[str, ...],
@@ -63,10 +83,12 @@ def command(
     project: str | None,
     since: str | None,
     until: str | None,
+    task: str | None,
     limit: int,
     sort: str,
     turns: bool,
     deep: bool,
+    local: bool,
     as_json: bool,
 ) -> None:
     """Find sessions by words in prompts, answers, thinking and tool calls.
@@ -88,29 +110,52 @@ def command(
     for word in words:
         if word.startswith("--") and " " not in word and len(word) > 2:
             raise click.NoSuchOption(word, ctx=click.get_current_context())
-    where = SessionFilter(project=project, agent=agent, since=since, until=until, fields=fields)
+    where = SessionFilter(
+        project=project, agent=agent, since=since, until=until, fields=fields, task=task
+    )
     which = HitRange(limit, newest=sort == "time", deep=deep, turns=turns)
     settings = config.load()
     found = search_results(settings, " ".join(words), where, which)
     if found.trouble:
         print_note(f"Searched by words alone: {found.trouble}. See: whyfor doctor")
+    hits: list[SearchHit | TeamHit] = [*found.hits]
+    if not local:
+        hits = _with_team(settings, " ".join(words), where, which, found.hits)
     if as_json:
-        print_json([_wire(hit) for hit in found.hits])
+        print_json([_wire(hit) for hit in hits])
         return
-    if not found.hits:
+    if not hits:
         more = "" if deep else " Or look into long tool results: --deep."
         print_note(f"Nothing found. Fewer words, a prefix*, or fewer filters.{more}")
         return
-    _render(found.hits)
+    _render(hits)
 
 
-def _wire(hit: SearchHit) -> WireHit | WireNoteHit | WireCommitHit:
+def _with_team(
+    settings: config.Settings,
+    words: str,
+    where: SessionFilter,
+    which: HitRange,
+    own: list[SearchHit],
+) -> list[SearchHit | TeamHit]:
+    wanted = SharedSearch(words, where, which.limit, which.newest, which.deep)
+    shared = shared_hits(settings, wanted)
+    if shared.trouble:
+        print_note(f"Searched here alone; the team's server: {label(shared.trouble)}")
+    return with_team_hits(own, shared.hits, which)
+
+
+def _wire(hit: SearchHit | TeamHit) -> WireHit | WireNoteHit | WireCommitHit:
     if isinstance(hit, NoteHit):
         return wire_note_hit(hit, hit.key)
-    return wire_commit_hit(hit) if isinstance(hit, CommitHit) else wire_hit(hit)
+    if isinstance(hit, CommitHit):
+        return wire_commit_hit(hit)
+    if isinstance(hit, Hit):
+        return wire_hit(hit)
+    return copy_fields(WireHit, hit) if isinstance(hit, WireMarkedHit) else hit
 
 
-def _render(hits: list[SearchHit]) -> None:
+def _render(hits: list[SearchHit | TeamHit]) -> None:
     out = console()
     sessions = [hit for hit in hits if isinstance(hit, Hit)]
     ids = printed_ids(passage.session for hit in sessions for passage in hit.passages)
@@ -120,15 +165,43 @@ def _render(hits: list[SearchHit]) -> None:
             _render_session(hit, ids, out)
         elif isinstance(hit, NoteHit):
             _render_note(hit, out)
-        else:
+        elif isinstance(hit, CommitHit):
             _render_commit(hit, out)
-    first = hits[0]
+        else:
+            _render_shared(hit, out)
+    print_note(f"\nRead one: whyfor {_read_one(hits[0], ids)}")
+
+
+def _read_one(first: SearchHit | TeamHit, ids: dict[str, str]) -> str:
     if isinstance(first, Hit):
-        print_note(f"\nRead one: whyfor show {ids[first.session.name]}")
-    elif isinstance(first, NoteHit):
-        print_note(f"\nRead one: whyfor memory show {first.key[:8]}")
+        return f"show {ids[first.session.name]}"
+    if isinstance(first, NoteHit):
+        return f"memory show {first.key[:8]}"
+    if isinstance(first, WireMarkedHit | WireNoteHit):
+        return f"show {label(first.session_id)}"
+    return f"show {label(first.sha[:9])}"
+
+
+def _render_shared(hit: TeamHit, out: Console) -> None:
+    """Something that somebody else shared: whose it is, and how to read it."""
+    from rich.text import Text
+
+    if isinstance(hit, WireMarkedHit):
+        head = agent(label(hit.agent))
+        head.append(f" {label(hit.session_id)}", style="bold")
+        at, title = hit.created_at, hit.title or ""
+    elif isinstance(hit, WireCommitHit):
+        head = Text.assemble("commit ", (label(hit.sha[:9]), "bold"))
+        at, title = hit.committed_at, hit.subject
     else:
-        print_note(f"\nRead one: whyfor show {first.sha[:9]}")
+        head = Text.assemble("note of ", (label(hit.session_id), "bold"))
+        at, title = hit.at, hit.note_type
+    head.append(f"  {age_text(parse_iso(at))}  ", style="dim")
+    head.append(f"from {label(hit.person or 'the team')}  ", style="cyan")
+    head.append(one_line(title)[:90])
+    out.print(head, no_wrap=True, overflow="ellipsis")
+    line = Text.assemble("   ", _marked_text(hit.snippet, hit.marks))
+    out.print(line, no_wrap=True, overflow="ellipsis")
 
 
 def _render_session(hit: Hit, ids: dict[str, str], out: Console) -> None:

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.cli.filters import agent_option, project_option, since_option, until_option
+from whyfor.cli.filters import (
+    agent_option,
+    project_option,
+    since_option,
+    task_option,
+    until_option,
+)
 from whyfor.cli.render import (
     age_text,
     console,
@@ -40,6 +46,7 @@ if TYPE_CHECKING:
 @click.option(
     "--file", metavar="PATH", help="Sessions that changed this file: a path, or any end of one."
 )
+@task_option
 @click.option(
     "--sort",
     type=click.Choice(LIST_SORTS),
@@ -64,6 +71,7 @@ def command(
     until: str | None,
     branch: str | None,
     file: str | None,
+    task: str | None,
     sort: str,
     limit: int,
     everything: bool,
@@ -80,7 +88,13 @@ def command(
       whyfor sessions --all --limit 0 --json
     """
     where = SessionFilter(
-        project=project, agent=agent, since=since, until=until, branch=branch, file=file
+        project=project,
+        agent=agent,
+        since=since,
+        until=until,
+        branch=branch,
+        file=file,
+        task=task,
     )
     settings = config.load()
     found = sessions(settings, where, limit=limit, everything=everything, sort=sort)

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
@@ -25,14 +27,18 @@ from whyfor.cli.render import (
     print_note,
     project_text,
 )
+from whyfor.cli.tasks import print_task
 from whyfor.model.characters import show_code
 from whyfor.model.conversation import TranscriptCall, TranscriptEntry
+from whyfor.model.errors import NotFound
 from whyfor.model.memory import Injection
 from whyfor.model.reports import Conversation
 from whyfor.model.text import clean, label, one_line, plural, tokens_text
 from whyfor.model.turns import Turn
 from whyfor.model.wire.commits import wire_whole_story
 from whyfor.model.wire.sessions import wire_transcript, wire_turns
+from whyfor.service.replay import play
+from whyfor.service.shared import shared_session, shared_story
 from whyfor.service.show import (
     TranscriptFilter,
     conversation_lines,
@@ -42,18 +48,24 @@ from whyfor.service.show import (
     show_commit,
     transcript,
 )
-from whyfor.terminal import data_stream, write_data
+from whyfor.service.tasks import is_task
+from whyfor.service.team_link import team_link
+from whyfor.terminal import data_stream, is_terminal, options, say, write_data, write_screen
+
+if TYPE_CHECKING:
+    from whyfor.service.shared import SharedReading
 
 _FOLDED_LINES = 12
 _KINDS = frozenset(
     "prompt task said thinking question error compaction interrupted command rewound".split()
 )
 _AT_ONCE = 50  # texts that are laid out before they are printed
+_LEFT_SCREEN = "\x1b[?1049l\x1b[?25h\x1b[0m\x1b[r\r\n"  # as a shell expects it
 _RUN = 5  # more calls than this in a row fold to one line
 
 
 @click.command()
-@click.argument("reference", metavar="SESSION|COMMIT", shell_complete=complete_reference)
+@click.argument("reference", metavar="SESSION|COMMIT|TASK", shell_complete=complete_reference)
 @json_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="A commit's story as Markdown.")
 @click.option("--raw", "as_raw", is_flag=True, help="A session's stored records, byte for byte.")
@@ -63,6 +75,9 @@ _RUN = 5  # more calls than this in a row fold to one line
     is_flag=True,
     help="One paragraph per turn: prompt, tools, closing words.",
 )
+@click.option("--replay", "as_replay", is_flag=True, help="Play a recorded terminal here.")
+@click.option("--speed", type=click.FloatRange(0.1, 100), default=1.0, help="How fast to play it.")
+@click.option("--link", "as_link", is_flag=True, help="Only its address on the team's server.")
 @click.option("--thinking", is_flag=True, help="Unfold the agent's thinking.")
 @click.option("--tools", is_flag=True, help="Unfold every tool call and its result.")
 def command(
@@ -71,41 +86,55 @@ def command(
     as_markdown: bool,
     as_raw: bool,
     as_turns: bool,
+    as_replay: bool,
+    speed: float,
+    as_link: bool,
     thinking: bool,
     tools: bool,
 ) -> None:
-    """Show one session, or the story of one commit.
+    """Show one session, the story of one commit, or one task.
 
     Ids and hashes can be abbreviated. If two agents use the same id, write agent:id. A commit can
-    be a hash, HEAD~2, a branch, or a checkpoint's id (ctx-…).
+    be a hash, HEAD~2, a branch, or a checkpoint's id (ctx-…). A task is written out.
 
     \b
     Examples:
       whyfor show HEAD
       whyfor show 4be07d1 --markdown
       whyfor show 3f05 --thinking --tools
+      whyfor show HEAD --link
+      whyfor show 5cc9 --replay --speed 4
+      whyfor show SHOP-12
       whyfor show claude:3f05 --raw > session.jsonl
     """
     settings = config.load()
-    if is_commit(settings, reference, Path.cwd()):
-        for name, given in {
-            "--raw": as_raw,
-            "--turns": as_turns,
-            "--thinking": thinking,
-            "--tools": tools,
-        }.items():
-            if given:
-                raise click.UsageError(f"{name} is for sessions; {reference} is a commit")
+    if as_link:
+        _print_link(team_link(settings, reference, Path.cwd()), as_json)
+        return
+    if as_replay:
+        _replay(settings, reference, speed)
+        return
+    if is_task(settings, reference):
+        print_task(settings, reference, as_json=as_json)
+        return
+    of_commit, shared = _meant(settings, reference)
+    if of_commit:
+        given = {"--raw": as_raw, "--turns": as_turns, "--thinking": thinking, "--tools": tools}
+        _refuse_for_commit(reference, given)
         _commit(settings, reference, as_json, as_markdown)
         return
     if as_markdown:
         raise click.UsageError("--markdown is for commits; for a session: whyfor export SESSION")
+    person = shared.source if shared else None
+    if shared is not None:
+        settings, reference = shared.settings, shared.name
     if as_raw:
         stdout = data_stream()
         for piece in raw_records(settings, reference):
             stdout.write(piece)
         return
     found = load_conversation(settings, reference, whole=(as_json or tools) and not as_turns)
+    found = replace(found, person=person)
     if as_json:
         print_json(wire_turns(found) if as_turns else wire_transcript(found))
     elif as_turns:
@@ -114,8 +143,62 @@ def command(
         _conversation(console(), found, thinking, tools)
 
 
+def _refuse_for_commit(reference: str, given: dict[str, bool]) -> None:
+    """Raise if an option was given that only sessions have."""
+    for name, is_given in given.items():
+        if is_given:
+            raise click.UsageError(f"{name} is for sessions; {reference} is a commit")
+
+
+def _meant(settings: config.Settings, reference: str) -> tuple[bool, SharedReading | None]:
+    """Return whether a commit is meant; if not, what somebody shared of a session that is not kept
+    here."""
+    missing = None
+    try:
+        if is_commit(settings, reference, Path.cwd()):
+            return True, None
+    except NotFound as error:
+        missing = error
+    shared, trouble = shared_session(settings, reference)
+    if trouble:
+        print_note(f"Not here; the team's server could not be asked: {label(trouble)}")
+    if shared is not None:
+        print_note(label(shared.label))
+    elif missing is not None:
+        raise missing
+    return False, shared
+
+
+def _replay(settings: config.Settings, reference: str, speed: float) -> None:
+    """Play a recorded terminal."""
+    options.pager = False
+    if not is_terminal():
+        raise click.UsageError("--replay needs a terminal; for the bytes: whyfor show ID --raw")
+    try:
+        played = play(settings, reference, write_screen, speed)
+    finally:
+        write_screen(_LEFT_SCREEN)
+    print_note(f"Played {duration_text(round(played.seconds * 1000))}.")
+
+
+def _print_link(address: str, as_json: bool) -> None:
+    if as_json:
+        print_json({"link": address})
+    else:
+        say(address)
+
+
 def _commit(settings: config.Settings, reference: str, as_json: bool, as_markdown: bool) -> None:
     story = show_commit(settings, reference, Path.cwd())
+    if story.told.checkpoint is None or not story.told.checkpoint.parts:
+        shared, trouble = shared_story(settings, reference, Path.cwd())
+        if shared is not None:
+            settings = shared.settings
+            story = show_commit(settings, shared.name, Path.cwd())
+            story = replace(story, told=replace(story.told, person=shared.source))
+            print_note(label(shared.label))
+        elif trouble:
+            print_note(f"Not here; the team's server could not be asked: {label(trouble)}")
     if as_json:
         lines = conversation_lines(settings, story.told)
         print_json(wire_whole_story(story, lines))
@@ -153,6 +236,9 @@ def _head(out: Console, found: Conversation) -> None:
     out.print(f"   {counts}  ·  {', '.join(session.models) or 'model unknown'}", style="dim")
     if session.parent_session_id:
         out.print(f"   subagent of {session.parent_session_id}", style="dim")
+    if found.imported_from:
+        name = found.imported_from.rpartition("-")[0]
+        out.print(f"   imported from {label(name)}", style="dim")
     if found.children:
         out.print(
             f"   {plural(len(found.children), 'subagent')}: see whyfor sessions --all", style="dim"

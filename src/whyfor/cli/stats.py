@@ -5,7 +5,13 @@ from __future__ import annotations
 import click
 
 from whyfor import config
-from whyfor.cli.filters import agent_option, project_option, since_option, until_option
+from whyfor.cli.filters import (
+    agent_option,
+    project_option,
+    since_option,
+    task_option,
+    until_option,
+)
 from whyfor.cli.render import (
     console,
     count,
@@ -35,6 +41,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 @agent_option
 @since_option
 @until_option
+@task_option
 @click.option(
     "--cost", "priced", is_flag=True, help="What the tokens cost at list price (API price)."
 )
@@ -44,6 +51,7 @@ def command(
     agent: str | None,
     since: str | None,
     until: str | None,
+    task: str | None,
     priced: bool,
     as_json: bool,
 ) -> None:
@@ -58,7 +66,7 @@ def command(
       whyfor stats --project . --json
       whyfor stats --cost --since 4w
     """
-    where = SessionFilter(project=project, agent=agent, since=since, until=until)
+    where = SessionFilter(project=project, agent=agent, since=since, until=until, task=task)
     if priced:
         _costs(cost_report(config.load(), where), as_json=as_json)
         return
@@ -84,6 +92,10 @@ def _costs(found: CostReport, *, as_json: bool) -> None:
     if whole.saved is not None and whole.cached is not None:
         share = f"{whole.cached:.0%} of the input came from it"
         out.print(f"The cache saved {dollars(whole.saved)}: {share}.")
+    if found.today.budget is not None:
+        spent = f"{cost_text(found.today.cost)} of {dollars(found.today.budget)}"
+        is_over = (found.today.share or 0) > 1
+        out.print(f"Today: {spent}, your budget for a day.", style="yellow" if is_over else "")
     for line in _missing(found):
         out.print(line)
     for title, rows in (

@@ -17,7 +17,7 @@ from whyfor.model.stories import CommitStory
 from whyfor.model.text import one_line, plural
 from whyfor.model.wire.reports import wire_status_report
 from whyfor.service.agents import agent_title
-from whyfor.service.status import status
+from whyfor.service.status import status, waiting_stories
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,11 +35,13 @@ def command(as_json: bool) -> None:
       whyfor status
       whyfor status --json
     """
-    found = status(config.load(), Path.cwd())
+    settings = config.load()
+    found = status(settings, Path.cwd())
     if as_json:
         print_json(wire_status_report(found))
         return
     _render(found)
+    _render_sharing(settings)
 
 
 def _render(found: StatusReport) -> None:
@@ -63,6 +65,18 @@ def _render(found: StatusReport) -> None:
         out.print(_unread(found.unread), style="yellow")
     out.print()
     _render_capture(out, found.capture)
+
+
+def _render_sharing(settings: config.Settings) -> None:
+    """Say how much waits for the team's server, and since when; nothing if all was sent."""
+    waiting = waiting_stories(settings)
+    if waiting is None:
+        return
+    number = plural(waiting.number, "story", "stories")
+    line = f"Not sent to the team yet: {number}, the oldest {age_text(waiting.since)}."
+    console().print(f"{line} See: whyfor remote status", style="yellow" if waiting.error else "dim")
+    if waiting.error:
+        console().print(f"  {one_line(waiting.error)}", style="yellow")
 
 
 def _render_head(out: Console, head: CommitStory) -> None:

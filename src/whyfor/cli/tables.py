@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _GAP = 2  # between two columns
 _TITLE = 40  # a title of this length is worth more than agents' names in full
 _SHORT_TITLE = 20
+_NAMES = ("", "id", "commit")  # what a row is called by, and marks: they stay where they are
 _LEAST = 8  # of a title, on a terminal that is too narrow for everything else
 
 
@@ -62,19 +63,32 @@ class FittedTable:
         wrap: bool = False,
     ) -> None:
         """As the terminal gets narrower, columns in `drop` are left out, then those in `fold` move
-        below the title, each in this order. A title that is too long is cut, or continued on the
-        next line with `wrap`."""
+        below the title, each in this order. Where even that is too wide, other columns do so from
+        the last on, rather than that one is cut. A title that is too long is cut, or continued on
+        the next line with `wrap`."""
         self.headings = headings
         self.title = headings.index(title)
         self.right = right
         self.drop = [headings.index(name) for name in drop]
         self.fold = [headings.index(name) for name in fold]
         self.wrap = wrap
-        self.rows: list[tuple[Text | str | AgentCell, ...]] = []
+        self.rows: list[list[Text | AgentCell]] = []
 
     def add(self, *cells: Text | str | AgentCell) -> None:
+        """Add a row; its cells are shown on one line each, and without what would act."""
+        from rich.text import Text
+
+        from whyfor.cli.console import clean_text
+
         assert len(cells) == len(self.headings)
-        self.rows.append(cells)
+        row: list[Text | AgentCell] = []
+        for cell in cells:
+            if isinstance(cell, AgentCell):
+                row.append(cell)
+            else:
+                text = Text(cell) if isinstance(cell, str) else cell
+                row.append(clean_text(text, one_line=True))
+        self.rows.append(row)
 
     def width(self) -> int:
         """Return the width at which agents are marks and nothing is cut or folded."""
@@ -98,9 +112,8 @@ class FittedTable:
             out.print(" · ".join(notes), style="dim")
 
     def _layout(self, *, full: bool) -> _Layout:
-        """Return the cells on one line each, as they are shown, and the widths they need."""
+        """Return the cells as they are shown, and the widths they need."""
         from rich.cells import cell_len
-        from rich.text import Text
 
         from whyfor.cli.console import clean_text
 
@@ -110,11 +123,10 @@ class FittedTable:
             cells = []
             for at, cell in enumerate(row):
                 if isinstance(cell, AgentCell):
-                    text = cell.text(full=full)
                     headings[at] = self.headings[at] if full else ""
+                    cells.append(clean_text(cell.text(full=full), one_line=True))
                 else:
-                    text = Text(cell) if isinstance(cell, str) else cell
-                cells.append(clean_text(text, one_line=True))
+                    cells.append(cell)
             rows.append(cells)
         widths = [cell_len(heading) for heading in headings]
         for cells in rows:
@@ -135,9 +147,52 @@ class FittedTable:
                 break
             if column in shown:
                 shown.remove(column)
+        for column in reversed(shown):
+            if self._needed(layout.widths, shown, _LEAST) <= width:
+                break
+            if column != self.title and self.headings[column] not in _NAMES:
+                shown = [at for at in shown if at != column]
         return shown
 
     def _print(self, out: Console, layout: _Layout, shown: list[int]) -> None:
+        elsewhere = {*shown, *self.drop, self.title}
+        others = [at for at in range(len(self.headings)) if at not in elsewhere]
+        folded = [at for at in others if layout.used(at)]
+        if not self.wrap and not folded and _total(layout.widths, shown) <= out.width:
+            self._print_lines(out, layout, shown)
+        else:
+            self._print_table(out, layout, shown, folded)
+
+    def _print_lines(self, out: Console, layout: _Layout, shown: list[int]) -> None:
+        """Print rows of one line each. A table of rich's would measure and wrap every cell once
+        more: with thousands of rows, most of the time a command takes."""
+        from rich.text import Text
+
+        headings = [Text(heading, style="bold") for heading in layout.headings]
+        lines = [self._line(row, layout.widths, shown) for row in (headings, *layout.rows)]
+        out.print(Text("\n").join(lines), no_wrap=True, overflow="ignore", crop=False)
+
+    def _line(self, row: list[Text], widths: list[int], shown: list[int]) -> Text:
+        from rich.text import Text
+
+        line = Text()
+        for at in shown:
+            cell = row[at]
+            if cell.cell_len > widths[at]:
+                cell = cell.copy()
+                cell.truncate(widths[at], overflow="ellipsis")
+            blanks = " " * (widths[at] - cell.cell_len)
+            if line:
+                line.append(" " * _GAP)
+            if self.headings[at] in self.right:
+                line.append(blanks).append_text(cell)
+            else:
+                line.append_text(cell).append(blanks)
+        return line
+
+    def _print_table(
+        self, out: Console, layout: _Layout, shown: list[int], folded: list[int]
+    ) -> None:
         from whyfor.cli.console import CleanTable
 
         made = CleanTable(box=None, pad_edge=False, header_style="bold", show_edge=False)
@@ -148,7 +203,6 @@ class FittedTable:
                 width=layout.widths[at],
                 no_wrap=True,
             )
-        folded = [at for at in self.fold if at not in shown]
         for row in layout.rows:
             cells: list[RenderableType] = [row[at] for at in shown]
             cells[shown.index(self.title)] = self._title_cell(row, folded)

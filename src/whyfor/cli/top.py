@@ -22,8 +22,10 @@ from whyfor.cli.render import (
 from whyfor.cli.tables import AgentCell, FittedTable
 from whyfor.config import Settings
 from whyfor.live.board import NowBoard, PreviewCache, SessionCard
+from whyfor.model.attention import ListedFiring
 from whyfor.model.status import LiveStatus
 from whyfor.model.wire.status import WireStatuses, wire_status
+from whyfor.service.attention import attention_now
 from whyfor.service.top import standings
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ def command(once: bool, as_json: bool) -> None:
         found = standings(settings)
         print_json(WireStatuses([wire_status(each) for each in _ordered(settings, found)]))
     elif once or not _is_terminal():
-        _print(PreviewCache(settings).board(standings(settings)))
+        _print(PreviewCache(settings).board(standings(settings)), attention_now(settings))
     else:
         _run_screen(settings)
 
@@ -79,7 +81,7 @@ def _ordered(settings: Settings, found: list[LiveStatus]) -> list[LiveStatus]:
     return [by_name[card.name] for card in chain.from_iterable(groups.values())]
 
 
-def _print(board: NowBoard) -> None:
+def _print(board: NowBoard, attention: list[ListedFiring]) -> None:
     from whyfor.cli.screen import words
 
     out = console()
@@ -90,6 +92,8 @@ def _print(board: NowBoard) -> None:
         print_note("Nothing captured yet. In a repository: whyfor init")
         return
     out.print(words.lede(board), style="bold")
+    for line in words.attention_lines([one.firing for one in attention], board):
+        out.print(line)
     cards = list(chain.from_iterable(board.groups.values()))
     if not cards:
         return

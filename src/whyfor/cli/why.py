@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.cli.render import console, json_option, moment_text, print_json
+from whyfor.cli.render import console, json_option, moment_text, print_json, print_note
 from whyfor.model.blame import NOT_COMMITTED, LineWho
 from whyfor.model.characters import show_code
+from whyfor.model.ids import short_id
 from whyfor.model.lines import MODIFIED_LINE, PERSON
-from whyfor.model.text import clean, one_line
+from whyfor.model.text import clean, label, one_line
 from whyfor.model.why import GoneText, LineReason
 from whyfor.model.wire.lines import wire_gone, wire_reason
 from whyfor.service.agents import agent_title
@@ -62,6 +63,8 @@ def command(location: str | None, revision: str | None, gone: str | None, as_jso
         if number:
             out.print()
         _print(out, reason)
+    for note in dict.fromkeys(note for reason in found for note in reason.notes):
+        print_note(label(note))
 
 
 def _print(out: Console, found: LineReason) -> None:
@@ -92,7 +95,9 @@ def _print(out: Console, found: LineReason) -> None:
             overflow="ellipsis",
         )
     for near in found.nearby:
-        out.print(f"Near: {agent_title(near.agent)} {near.session_id[:8]}: {near.why}", style="dim")
+        out.print(
+            f"Near: {agent_title(near.agent)} {short_id(near.session_id)}: {near.why}", style="dim"
+        )
     if found.resume:
         out.print(f"Go on from there: {found.resume}", style="dim")
 
@@ -123,10 +128,12 @@ def _print_who(out: Console, who: LineWho, tool: str | None, *, removed: bool) -
     parts = [f"{verb} by {agent_title(who.agent)}"]
     if who.model:
         parts.append(who.model)
-    parts.append(f"session {who.session_id[:8]}")
+    parts.append(f"session {short_id(who.session_id)}")
     parts.append(f"turn {who.turn}" if who.turn is not None else "turn unknown")
     if tool:
         parts.append(f"tool {tool}")
+    if who.person:
+        parts.append(f"from {label(who.person)}")
     out.print(", ".join(parts))
     how = f"evidence {who.evidence}, {who.confidence} confidence"
     if who.kind == MODIFIED_LINE:

@@ -38,7 +38,9 @@ def serve_stdio(folder: Path | None = None) -> int:
     if sys.stdin is None or sys.stdout is None:
         return 0
     from whyfor.mcp.tools import make_server
+    from whyfor.service.own_agents import use_own_agents
 
+    use_own_agents()
     os.umask(0o077)
     gc.enable()  # a short-lived command goes without; this may live for days
     source, sink = sys.stdin.fileno(), sys.stdout.buffer

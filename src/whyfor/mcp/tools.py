@@ -19,13 +19,18 @@ from whyfor.mcp.protocol import (
 from whyfor.mcp.schemas import INSTRUCTIONS, PROMPT, PROMPTS, RESOURCE_TEMPLATES, TOOLS
 
 if TYPE_CHECKING:
+    from whyfor.model.memory import SessionSummary
     from whyfor.model.wire.mcp import WireMemoryLines, WireMemoryTexts
+    from whyfor.service.feature_context import FeatureContext
     from whyfor.service.mcp import AgentMemory
 
 _LIMIT = 12
+_QUOTED = 200  # characters of a summary's part
 _SCHEME = "whyfor://"
 # path:12 or path:12-20; an id (claude:3f05) and a time (10:30) have no dot or slash before it
 _LINE = re.compile(r".*[./][^:]*:\d+(-\d+)?")
+_CHANGES = "changes"  # those that are not committed
+_OTHERS = "others"  # sessions that are open here now
 _ADDRESSED = {"session": "", "commit": "commit:"}  # what stands before the id
 
 
@@ -134,6 +139,10 @@ class AgentTools:
         from whyfor.model.wire.mcp import wire_memory_lines, wire_memory_texts
 
         asked = msgspec.convert(given, TimelineArguments)
+        if asked.around == _CHANGES:
+            return _told_texts(wire_memory_texts(self.memory.review()))
+        if asked.around == _OTHERS:
+            return _told_texts(wire_memory_texts(self.memory.others(_own_session())))
         if _LINE.fullmatch(asked.around):
             reasons = self.memory.why(asked.around)
             if reasons is not None:
@@ -263,6 +272,15 @@ def _position(cursor: str) -> int:
     return int(cursor)
 
 
+def _own_session() -> str:
+    """The session that this server works for, as agent:id; empty if nothing says so."""
+    from whyfor import config
+    from whyfor.service.memory import who_writes
+
+    session = who_writes(config.load())[1]
+    return ":".join(session) if session else ""
+
+
 def _note_key(ident: str) -> str:
     return ident.strip().removeprefix("note:")
 
@@ -287,6 +305,48 @@ def _told_lines(found: WireMemoryLines) -> dict[str, Any]:
 def _told_texts(found: WireMemoryTexts) -> dict[str, Any]:
     parts = [f"## {each.kind} {each.id}\n{each.text}" for each in found.items]
     return _answer("\n\n".join(parts), found)
+
+
+def told_context(found: FeatureContext) -> dict[str, Any]:
+    """Render what is known of a branch: each session with whose it is, then what was decided."""
+    from whyfor.model.fence import fence_text
+    from whyfor.model.times import to_iso
+    from whyfor.model.wire.context import wire_feature_context, wire_feature_session
+
+    lines = []
+    for one in found.sessions:
+        date = (to_iso(one.session.started_at) or "unknown date")[:10]
+        who = f"  {one.who.name}" if one.who else ""
+        lines.append(f"{one.session.name}  {date}{who}  {one.session.title or ''}".rstrip())
+        for part in _summary_parts(one.summary):
+            lines.append(f"  {part}")
+    if found.decisions:
+        lines.append("")
+    for each in found.decisions:
+        note = each.observation
+        lines.append(f"note:{note.key[:8]}  {note.type}  {note.title}")
+    wired = [wire_feature_session(one.session, one.who, one.summary) for one in found.sessions]
+    structured = msgspec.to_builtins(wire_feature_context(found.branch, wired, found.decisions))
+    text = "\n".join(lines)
+    told = fence_text(text) if text else "Nothing was shared of this branch yet."
+    return {"content": [{"type": "text", "text": told}], "structuredContent": structured}
+
+
+def _summary_parts(summary: SessionSummary | None) -> list[str]:
+    """Return the first words of what was asked, done and left open."""
+    if summary is None:
+        return []
+    named = {
+        "asked": summary.request,
+        "learned": summary.learned,
+        "done": summary.completed,
+        "next": summary.next_steps,
+    }
+    return [
+        f"{name}: {' '.join(quotes[0].text.split())[:_QUOTED]}"
+        for name, quotes in named.items()
+        if quotes
+    ]
 
 
 def _answer(text: str, found: WireMemoryLines | WireMemoryTexts) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from whyfor.capture.line_cache import keep_lines
 from whyfor.config import Settings
 from whyfor.git.blame import BlameOptions, blame_porcelain, read_porcelain
@@ -12,7 +14,7 @@ from whyfor.git.place import name_place
 from whyfor.model.blame import BlameRow, FileBlame
 from whyfor.model.errors import BadInput
 from whyfor.model.text import one_line
-from whyfor.store.open import reading
+from whyfor.store.open import reading_local
 from whyfor.story.lines.file_blame import BlameTarget, FileBlamer, find_target
 from whyfor.story.lines.location import parse_location
 from whyfor.story.lines.text_edits import text_lines
@@ -31,11 +33,28 @@ _ASKED = 200  # characters of a request in a tag
 
 def blame_file(settings: Settings, target: BlameTarget, options: BlameOptions) -> FileBlame:
     """Return the lines of a file; raises BadInput and NotFound for a file that cannot be told."""
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         blamer = FileBlamer(library, name_place(target.cwd))
         found = blamer.blame(target, options)
     keep_lines(settings, blamer.fresh.values())
-    return found
+    return _with_shared(settings, target, found)
+
+
+def _with_shared(settings: Settings, target: BlameTarget, found: FileBlame) -> FileBlame:
+    """Return the lines with what others shared of those that nobody here is known for."""
+    if not settings.shares_anything:
+        return found
+    from whyfor.sync import shared_lines
+    from whyfor.sync.places import remote_here
+
+    commits = shared_lines.unknown_commits(found.rows)
+    here = remote_here(settings, target.cwd) if commits else None
+    if here is None:
+        return found
+    remote, where = here
+    shared = shared_lines.fetch_stories(settings, remote, where, commits)
+    rows = shared_lines.add_writers(where, found.rows, shared)
+    return msgspec.structs.replace(found, rows=rows, notes=[*found.notes, *shared.notes])
 
 
 def annotated_porcelain(
@@ -44,7 +63,7 @@ def annotated_porcelain(
     """Yield what `git blame --porcelain` (or --line-porcelain) prints, with a tag for each thing
     that is known of a line. Raises BadInput for a text that git does not have: only git's own
     answer can be repeated byte for byte."""
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         blamer = FileBlamer(library, name_place(target.cwd))
         found = find_target(library, target, blamer.folder)
         if found.tree is None or not _is_committed(blamer, found.text, found.tree.blob):
@@ -54,9 +73,10 @@ def annotated_porcelain(
             )
         arguments = options.arguments()
         data = blame_porcelain(found.folder, found.tree.commit, found.path, arguments, form)
-        rows = {row.line: row for row in blamer.with_writers(list(read_porcelain(data)))}
+        lines = blamer.with_writers(list(read_porcelain(data)))
     keep_lines(settings, blamer.fresh.values())
-    yield from _annotated(data, rows)
+    told = _with_shared(settings, target, FileBlame(found.path, found.tree.commit, lines))
+    yield from _annotated(data, {row.line: row for row in told.rows})
 
 
 def _is_committed(blamer: FileBlamer, text: str | None, blob: str) -> bool:
@@ -89,6 +109,7 @@ def _tags(row: BlameRow) -> Iterator[bytes]:
         "call": who.writer.call if who.writer else None,
         "model": who.model,
         "evidence": who.evidence,
+        "from": who.person,
         "asked": one_line(who.asked.text)[:_ASKED] if who.asked else None,
     }
     for name, value in told.items():

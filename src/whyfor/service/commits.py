@@ -18,11 +18,12 @@ from whyfor.model.cursor import open_cursor, seal_cursor
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.sessions import Project, Session
-from whyfor.model.stories import CommitFilter, CommitStory, FullStory
-from whyfor.store.open import OpenStore, reading
+from whyfor.model.stories import CommitFilter, CommitStory, FullStory, stored_commit
+from whyfor.store.open import OpenStore, local_store, reading
 from whyfor.story.commit_lookup import checkout_root
 from whyfor.story.commit_stories import full_story, stories_of
 from whyfor.story.repositories import ALL, repository_of
+from whyfor.story.story_budget import stories_within
 
 _SCANNED = 2000  # commits one page of a timeline looks at, if filters leave few
 
@@ -50,6 +51,8 @@ def page_of_commits(
 ) -> TimelinePage:
     """A project's commits and their stories, newest first."""
     with reading(settings) as library:
+        if local_store(library) is None:
+            return _shared_page(library, identity, which, limit, after)
         project, folder = _repository(library, identity)
         if after:
             tip, skip = open_cursor(after, tuple[str, _Count])
@@ -68,14 +71,35 @@ def page_of_commits(
                 if len(found) >= limit:
                     done = done and one.commit.sha == listed[-1].sha
                     break
-        names = {
-            part.name: part for one in found if one.checkpoint for part in one.checkpoint.parts
-        }
-        sessions = {
-            name: library.sessions.find(part.session_id, part.agent) for name, part in names.items()
-        }
         more = None if done else seal_cursor((tip, skip))
+        sessions = _sessions_of(library, found)
         return TimelinePage(project, to_text(folder), _branches(folder), found, sessions, more)
+
+
+def _sessions_of(library: OpenStore, stories: list[CommitStory]) -> dict[str, Session]:
+    names = {part.name: part for one in stories if one.checkpoint for part in one.checkpoint.parts}
+    return {
+        name: library.sessions.find(part.session_id, part.agent) for name, part in names.items()
+    }
+
+
+def _shared_page(
+    library: OpenStore, identity: str, which: CommitFilter, limit: int, after: str | None
+) -> TimelinePage:
+    """The same on a team server: the commits that stories were shared of."""
+    known = library.projects.find(identity)
+    if known is None:
+        raise NotFound(f"no project is called {identity[:200]!r}", "It is `team:` and its number.")
+    number, project = known
+    (skip,) = open_cursor(after, tuple[_Count]) if after else (0,)
+    newest = library.checkpoints.kept_since(number, which.since or 0, _SCANNED)
+    kept = library.checkpoints.of_commits(newest)
+    commits = [stored_commit(kept[sha]) for sha in newest if sha in kept]
+    told = stories_within(library, None, commits, library.sessions.first_started(number))
+    fitting = [one for one in told if which.fits(one)]
+    found = fitting[skip : skip + limit]
+    more = seal_cursor((skip + limit,)) if skip + limit < len(fitting) else None
+    return TimelinePage(project, "", [], found, _sessions_of(library, found), more)
 
 
 def find_story(settings: Settings, sha: str) -> tuple[FullStory, GitPlace | None]:

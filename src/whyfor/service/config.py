@@ -13,7 +13,15 @@ import msgspec
 
 from whyfor.agents import AGENTS
 from whyfor.capture.block_folder import drop_blocks
-from whyfor.config import ConfigFile, Exclude, MemorySettings, Retention, Settings
+from whyfor.config import (
+    ConfigFile,
+    CostSettings,
+    Exclude,
+    MemorySettings,
+    Retention,
+    Settings,
+    TaskSettings,
+)
 from whyfor.files import make_folders, replace
 from whyfor.live.notify import NotifySettings
 from whyfor.model.errors import BadInput, NotFound
@@ -21,11 +29,13 @@ from whyfor.privacy.own_rules import RedactSettings, rules_for
 from whyfor.recall.embeddings.settings import SemanticSettings
 
 _TABLES: dict[str, type[msgspec.Struct]] = {
+    "cost": CostSettings,
     "exclude": Exclude,
     "redact": RedactSettings,
     "notify": NotifySettings,
     "retention": Retention,
     "memory": MemorySettings,
+    "tasks": TaskSettings,
     "semantic": SemanticSettings,
 }
 _HEADER = re.compile(r"^\s*\[")

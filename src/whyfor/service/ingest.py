@@ -26,6 +26,7 @@ from whyfor.capture.recover import (
     renew_database,
     sound,
 )
+from whyfor.capture.shell_edits import prune_snapshots
 from whyfor.capture.unreadable import Unreadable
 from whyfor.config import Settings
 from whyfor.locks import LOCK_WAIT, ingest_lock
@@ -37,8 +38,11 @@ from whyfor.store.open import journal, open_store
 from whyfor.store.price_table import load_prices
 from whyfor.store.protocol import Store
 from whyfor.store.tombstones import require_salt
+from whyfor.story.approval_log import renew_approvals
 from whyfor.story.links.save import link_waiting
+from whyfor.story.rules.prepare import prepare_rules
 from whyfor.story.status.standing import StatusSink
+from whyfor.story.telemetry_cost import renew_telemetry
 
 if TYPE_CHECKING:  # an ingest that finds nothing new never pays for it
     from whyfor.agents.base import Agent
@@ -144,8 +148,12 @@ def _ingest(
             _price(settings, store)
             if link_waiting(store, journal(settings), linking):
                 publish_stories(settings, store)
+            prepare_rules(settings, store)
+            renew_approvals(store)
+            renew_telemetry(store, wall_clock())
             expired = _retain(settings, store)
-            renew_memory(settings, store)
+            renew_derived(settings, store)
+            prune_snapshots(settings.home)
             totals = store.stats.totals()
     return IngestReport(
         files=counts.files,
@@ -160,6 +168,17 @@ def _ingest(
         repairs=[],
         **msgspec.structs.asdict(totals),
     )
+
+
+def renew_derived(settings: Settings, store: Store, limit: int | None = None) -> int:
+    """Make what is remembered of sessions that have something new, or of the newest `limit` of
+    them, and which tasks they worked on; return how many sessions. Under the ingest lock."""
+    from whyfor.story.tasks.renew import TaskReader  # here: as little as possible at the start
+
+    tombstones = partial(store.forget.tombstones, settings.home)
+    keys = settings.tasks.keys
+    TaskReader(store, journal(settings), keys, wall_clock(), tombstones).renew()
+    return renew_memory(settings, store, limit)
 
 
 def _price(settings: Settings, store: Store) -> None:
@@ -196,15 +215,17 @@ def _count(store: Store, counts: IngestCounts) -> None:
 
 def watch_agents(settings: Settings, hub: StatusSink, stop: threading.Event) -> None:
     """Read what agents write as they write it, until `stop` is set; never raises."""
-    from whyfor.live.loop import LiveLoop  # a plain ingest does without it
+    from whyfor.live.loop import LiveLoop  # a plain ingest does without them
+    from whyfor.live.monitor import Monitor
 
-    work = [_index_now_and_then]
+    work = [_index_now_and_then, _sync_now_and_then]
     if settings.memory.model:
         work.append(_ask_now_and_then)
     threads = [threading.Thread(target=one, args=(settings, stop), daemon=True) for one in work]
     for thread in threads:
         thread.start()
-    LiveLoop(settings, hub, sweep, remember=renew_memory).run(stop)
+    monitor = Monitor(settings)
+    LiveLoop(settings, hub, sweep, remember=renew_derived, monitor=monitor).run(stop)
     for thread in threads:
         thread.join(JOIN_WAIT)
 
@@ -214,6 +235,13 @@ def _ask_now_and_then(settings: Settings, stop: threading.Event) -> None:
 
     while not stop.wait(ASK_EVERY):
         ask_quietly(settings)
+
+
+def _sync_now_and_then(settings: Settings, stop: threading.Event) -> None:
+    """Send what waits to the team, as soon as somebody shares something."""
+    from whyfor.sync.loop import sync_continuously  # a plain ingest does without it
+
+    sync_continuously(settings, stop)
 
 
 def _index_now_and_then(settings: Settings, stop: threading.Event) -> None:
@@ -228,6 +256,11 @@ def _index_now_and_then(settings: Settings, stop: threading.Event) -> None:
 def sweep(settings: Settings, wait: float) -> None:
     """Run a whole ingest, also for what is too old to be kept; Busy if others write for long."""
     ingest(settings, wait=wait)
+
+
+def is_sharing(settings: Settings) -> bool:
+    """Return whether something is shared from here with a team."""
+    return (settings.home / "remotes.json").exists()
 
 
 def ingest_for_hooks(settings: Settings) -> None:

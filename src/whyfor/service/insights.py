@@ -11,14 +11,16 @@ import msgspec
 
 from whyfor.agents.tools import names_of
 from whyfor.config import Settings
+from whyfor.model.checkpoints import NOT_THEN
 from whyfor.model.errors import BadInput
 from whyfor.model.query import Filters, SessionFilter
-from whyfor.model.sessions import Tokens
-from whyfor.model.stats import QUARTER, ApprovalWait, SessionCounts
-from whyfor.store.open import reading
+from whyfor.model.sessions import Person, Session, Tokens
+from whyfor.model.stats import QUARTER, ApprovalWait, FailedStep, SessionCounts
+from whyfor.model.text import one_line
+from whyfor.store.open import OpenStore, reading
 from whyfor.store.protocol import StatsStore
+from whyfor.story.failure_causes import FAILURE_CAUSES, cause_of_failure
 from whyfor.story.failures import KINDS, kind_of
-from whyfor.story.links.assemble import NOT_THEN
 from whyfor.story.session_lookup import parse_filters
 from whyfor.story.tokens import total
 
@@ -30,6 +32,8 @@ WEEKS = 53  # the calendar shows as many, whatever the period
 WAITS = (2, 5, 15, 60, 300, 900, 3600)
 LATE = 300  # seconds: longer than that, an agent stood about
 RECENT = 30  # days
+EXAMPLES = 3  # of a cause of failures
+SAID_MAX = 200  # characters of one
 
 
 class InsightsRequest(msgspec.Struct, frozen=True):
@@ -41,6 +45,7 @@ class InsightsRequest(msgspec.Struct, frozen=True):
     project: str = ""  # its whole identity
     by: str = "agent"
     view: str = VIEWS[0]
+    who: str = ""  # a person's number, on a team
 
 
 class Bar(msgspec.Struct, frozen=True):
@@ -76,6 +81,26 @@ class Failure(msgspec.Struct, frozen=True):
     turns: int  # in which it happened at least once
 
 
+class FailureExample(msgspec.Struct, frozen=True):
+    """One failure of a cause: where it is, and its words."""
+
+    agent: str
+    session_id: str
+    title: str
+    seq: int
+    text: str
+
+
+class FailureCause(msgspec.Struct, frozen=True):
+    """Why things failed, with the latest of them."""
+
+    cause: str
+    title: str
+    times: int
+    sessions: int
+    examples: list[FailureExample]
+
+
 class Overview(msgspec.Struct, frozen=True):
     since: date
     until: date
@@ -94,7 +119,9 @@ class Overview(msgspec.Struct, frozen=True):
     busiest: Day | None
     waits: ApprovalWaits
     failures: list[Failure]
+    causes: list[FailureCause]
     projects: list[str]  # to choose from
+    members: list[Person] = []  # who has sessions here; of a team
 
 
 def overview(settings: Settings, asking: InsightsRequest, now: datetime | None = None) -> Overview:
@@ -102,14 +129,18 @@ def overview(settings: Settings, asking: InsightsRequest, now: datetime | None =
     now = now or datetime.now().astimezone()
     since, until = asked_period(asking, now)
     with reading(settings) as library:
-        where = SessionFilter(since=str(since), until=str(until), identity=asking.project or None)
+        where = SessionFilter(
+            since=str(since), until=str(until), identity=asking.project or None, who=asking.who
+        )
         filters = parse_filters(library, where)
+        members = library.authors()
         store = library.stats
         recent = now - timedelta(days=RECENT)
         counted = store.counted(filters, round(recent.timestamp() * 1000))
         told, commits = store.commits(filters, NOT_THEN)
         tokens = total([row.tokens for row in counted])
         days = _days(store, filters, since, until)
+        wrong = store.wrong(filters)
         return Overview(
             since=since,
             until=until,
@@ -126,9 +157,11 @@ def overview(settings: Settings, asking: InsightsRequest, now: datetime | None =
             bars=_by_model(store, filters) if asking.by == "model" else _bars(counted, asking.by),
             days=days,
             busiest=_busiest(days),
-            waits=_waits(store, filters),
-            failures=_failures(store, filters),
+            waits=approval_waits(store, filters),
+            failures=_failures(wrong),
+            causes=_causes(library, wrong),
             projects=sorted({known.identity for _, known in library.projects.known()}),
+            members=members,
         )
 
 
@@ -247,7 +280,8 @@ def _middle(counted: list[SessionCounts]) -> float | None:
 # -- approvals and failures ----------------------------------------------------------------------
 
 
-def _waits(store: StatsStore, filters: Filters) -> ApprovalWaits:
+def approval_waits(store: StatsStore, filters: Filters) -> ApprovalWaits:
+    """Return how long agents waited for approvals."""
     asked = _approvals_in_transcripts(store, filters)
     written = {one.session for one in asked}
     questions = names_of("question")  # asked through the same hook, but no approval
@@ -282,11 +316,43 @@ def _approvals_in_transcripts(store: StatsStore, filters: Filters) -> list[Appro
     return found + [ApprovalWait(session, at, None) for (session, _), at in opened.items()]
 
 
-def _failures(store: StatsStore, filters: Filters) -> list[Failure]:
+def _failures(wrong: list[FailedStep]) -> list[Failure]:
     turns: dict[str, set[tuple[int, int]]] = {}
-    for one in store.wrong(filters):
+    for one in wrong:
         kind = kind_of(one.kind, one.head, one.ran)
         if kind is not None:
             turns.setdefault(kind, set()).add((one.session, one.turn))
     found = [Failure(kind, title, len(turns.get(kind, ()))) for kind, title in KINDS.items()]
     return sorted(found, key=lambda failure: -failure.turns)
+
+
+def _causes(library: OpenStore, wrong: list[FailedStep]) -> list[FailureCause]:
+    """Count failures by their cause, the most frequent first, with the latest examples of each."""
+    by_cause: dict[str, list[FailedStep]] = {}
+    for one in wrong:
+        cause = cause_of_failure(one.kind, one.text[:700], one.text[-400:], ran=one.ran)
+        if cause is not None:
+            by_cause.setdefault(cause, []).append(one)
+    latest = {cause: _latest(steps) for cause, steps in by_cause.items()}
+    numbers = {one.session for steps in latest.values() for one in steps}
+    known = library.sessions.by_number(sorted(numbers))
+    found = []
+    for cause, steps in by_cause.items():
+        examples = [_example(known[one.session], one) for one in latest[cause]]
+        sessions = len({one.session for one in steps})
+        title = FAILURE_CAUSES[cause]
+        found.append(FailureCause(cause, title, len(steps), sessions, examples))
+    return sorted(found, key=lambda one: (one.cause == "other", -one.times, one.cause))
+
+
+def _latest(steps: list[FailedStep]) -> list[FailedStep]:
+    """Return the latest failures, each of another session."""
+    found: dict[int, FailedStep] = {}
+    for one in sorted(steps, key=lambda one: -(one.at or 0)):
+        found.setdefault(one.session, one)
+    return list(found.values())[:EXAMPLES]
+
+
+def _example(session: Session, one: FailedStep) -> FailureExample:
+    words = one_line(one.text)[:SAID_MAX]
+    return FailureExample(session.agent, session.session_id, session.title or "", one.seq, words)

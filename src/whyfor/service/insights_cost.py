@@ -9,6 +9,7 @@ import msgspec
 
 from whyfor.config import Settings
 from whyfor.model.query import SessionFilter
+from whyfor.model.sessions import Person
 from whyfor.model.stats import CostChange, CostPeriod, CostRow, CostSum, PriceSource, SessionCounts
 from whyfor.service.insights import InsightsRequest, asked_period
 from whyfor.store.open import OpenStore, reading
@@ -60,6 +61,7 @@ class CostOverview(msgspec.Struct, frozen=True):
     unpriced: list[CostSum]
     prices: PriceSource
     projects: list[str]  # to choose from
+    members: list[Person] = []  # who has sessions here; of a team
 
     @property
     def dearest(self) -> CostPeriod | None:
@@ -76,9 +78,10 @@ def cost_overview(
     earlier = since - timedelta(days=days)
     table = load_prices(settings.home)
     with reading(settings) as library:
-        rows = _rows(library, asking.project, since, until)
-        before = _rows(library, asking.project, earlier, since - timedelta(days=1))
-        where = _filter(asking.project, since, until)
+        rows = _rows(library, asking, since, until)
+        before = _rows(library, asking, earlier, since - timedelta(days=1))
+        where = _filter(asking, since, until)
+        members = library.authors()
         counted = library.stats.counted(parse_filters(library, where))
         projects = sorted({known.identity for _, known in library.projects.known()})
     whole, past = sum_costs("all", rows), sum_costs("all", before)
@@ -100,15 +103,17 @@ def cost_overview(
         unpriced=unpriced_models(rows),
         prices=PriceSource(table.source, table.date, table.problem),
         projects=projects,
+        members=members,
     )
 
 
-def _filter(project: str, since: date, until: date) -> SessionFilter:
-    return SessionFilter(since=str(since), until=str(until), identity=project or None)
+def _filter(asking: InsightsRequest, since: date, until: date) -> SessionFilter:
+    identity = asking.project or None
+    return SessionFilter(since=str(since), until=str(until), identity=identity, who=asking.who)
 
 
-def _rows(library: OpenStore, project: str, since: date, until: date) -> list[CostRow]:
-    return library.stats.costs(parse_filters(library, _filter(project, since, until)))
+def _rows(library: OpenStore, asking: InsightsRequest, since: date, until: date) -> list[CostRow]:
+    return library.stats.costs(parse_filters(library, _filter(asking, since, until)))
 
 
 def _models(rows: list[CostRow]) -> list[CostModel]:

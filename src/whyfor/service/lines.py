@@ -8,14 +8,14 @@ from whyfor.capture.line_cache import keep_lines
 from whyfor.config import Settings
 from whyfor.git.place import name_place
 from whyfor.model.line_counts import RangeCounts
-from whyfor.store.open import reading
+from whyfor.store.open import reading_local
 from whyfor.story.lines.range_lines import RangeLines
 
 
 def count_range_lines(settings: Settings, cwd: Path, revisions: str) -> RangeCounts:
     """Return the added lines of a range by their writers, file by file. Raises BadInput and
     NotFound for revisions that are not there."""
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         reader = RangeLines(library, name_place(cwd))
         found = reader.counts(revisions)
     keep_lines(settings, reader.blamer.fresh.values())

@@ -21,6 +21,7 @@ from whyfor.store.open import OpenStore, reading
 from whyfor.story.commit_lookup import require_checkout
 from whyfor.story.commit_stories import stories_of
 from whyfor.story.repositories import ALL
+from whyfor.story.tasks.board import task_commits
 
 _STEP = 500  # commits whose stories are read at once while looking for an agent's
 
@@ -33,6 +34,7 @@ class LogFilter(msgspec.Struct, frozen=True):
     everywhere: bool = False
     author: str | None = None
     agent: str | None = None
+    task: str | None = None
     since: str | None = None
     until: str | None = None
 
@@ -47,9 +49,13 @@ def log(settings: Settings, cwd: Path, where: LogFilter, limit: int) -> list[Com
     if not has_commits and where.revisions is None:
         return []
     with reading(settings) as library:
-        shas = _commits(folder, where, None if where.agent else limit or None)
+        narrow = where.agent is not None or where.task is not None
+        shas = _commits(folder, where, None if narrow else limit or None)
+        if where.task is not None:
+            found = task_commits(library, where.task)
+            shas = [sha for sha in shas if sha in found]
         if where.agent is None:
-            return stories_of(library, folder, shas)
+            return stories_of(library, folder, shas[: limit or None])
         return _told_by(library, folder, shas, where.agent, limit)
 
 

@@ -44,7 +44,7 @@ from whyfor.recall.note_statements import erase_note, know_project, record_note
 from whyfor.recall.quoted_output import without_quoted_output
 from whyfor.service.statements import author
 from whyfor.store.open import reading
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 from whyfor.story.commit_lookup import checkout_root, require_checkout
 from whyfor.story.injections import note_listeners
 from whyfor.story.repositories import Repository, repository_at
@@ -131,7 +131,7 @@ def standing_notes(
     return NoteListing(_shown(settings, rows[:limit] if limit else rows), hidden)
 
 
-def _here(store: Store, cwd: Path) -> Repository | None:
+def _here(store: SharedStore, cwd: Path) -> Repository | None:
     folder = checkout_root(name_place(cwd))
     return repository_at(store, folder) if folder else None
 
@@ -169,7 +169,7 @@ def get_notes(settings: Settings, keys: Iterable[str]) -> NotesFound:
     return found
 
 
-def _detail(store: Store, key: str) -> NoteDetail:
+def _detail(store: SharedStore, key: str) -> NoteDetail:
     found = store.memory.observation(key)
     name = (found.agent, found.session_id)
     number = store.sessions.numbers([name]).get(name)

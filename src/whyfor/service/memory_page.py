@@ -25,10 +25,10 @@ from whyfor.model.memory import (
     ToldSession,
 )
 from whyfor.model.query import Filters, SessionFilter
-from whyfor.model.sessions import Session
+from whyfor.model.sessions import Person, Session
 from whyfor.recall.note_standing import judge_notes, supersede_notes
-from whyfor.store.open import reading
-from whyfor.store.protocol import Store
+from whyfor.store.open import OpenStore, local_store, reading
+from whyfor.store.protocol import SharedStore
 from whyfor.story.injections import note_listeners
 from whyfor.story.repositories import repository_of
 from whyfor.story.session_lookup import parse_filters, session_named
@@ -60,11 +60,12 @@ class MemoryRequest(msgspec.Struct, frozen=True):
     agent: str = ""
     since: str = ""
     after: str = ""
+    who: str = ""  # a person's number, on a team
 
     @property
     def filters(self) -> dict[str, str]:
         """The filters that are set, in the order in which one would drop them."""
-        names = ("q", "state", "type", "file", "branch", "agent", "since")
+        names = ("q", "state", "type", "file", "branch", "agent", "who", "since")
         return {name: getattr(self, name) for name in names if getattr(self, name)}
 
 
@@ -86,6 +87,7 @@ class NoteList(msgspec.Struct, frozen=True):
     replacements: dict[str, str]  # by key: the titles of notes that took another's place
     branches: list[str]
     drops: list[NoteDrop]
+    members: list[Person] = []  # who has sessions here; of a team
 
 
 class QuotedWords(msgspec.Struct, frozen=True):
@@ -117,7 +119,7 @@ def note_list(settings: Settings, asked: MemoryRequest, limit: int = PAGE) -> No
         judge = _Judge(store)
         wanted = _filter(store, asked)
         found, fits = _found(store, judge, asked, limit + 1)
-        rows = found[:limit]
+        rows = with_people(store, found[:limit])
         taken = {row.superseded_by for row in rows if row.superseded_by}
         return NoteList(
             rows=rows,
@@ -129,11 +131,26 @@ def note_list(settings: Settings, asked: MemoryRequest, limit: int = PAGE) -> No
                 ListFilter(projects=wanted.sessions.projects), _BRANCHES
             ),
             drops=[] if fits else _drops(store, judge, asked),
+            members=store.authors(),
         )
 
 
+def with_people(store: OpenStore, rows: list[StoredObservation]) -> list[StoredObservation]:
+    """Return notes with whose sessions they were made in; on a laptop all are its owner's."""
+    if local_store(store) is not None:
+        return rows
+    numbers = store.sessions.numbers([(row.agent, row.session_id) for row in rows])
+    people = store.people_of(numbers.values())
+    named = []
+    for row in rows:
+        number = numbers.get((row.agent, row.session_id))
+        person = people.get(number) if number is not None else None
+        named.append(msgspec.structs.replace(row, person=person.name) if person else row)
+    return named
+
+
 def _found(
-    store: Store, judge: _Judge, asked: MemoryRequest, limit: int
+    store: SharedStore, judge: _Judge, asked: MemoryRequest, limit: int
 ) -> tuple[list[StoredObservation], int]:
     """Return the notes of a page, judged, and how many fit."""
     place = NotePlace(*open_cursor(asked.after, tuple[_At, _Key])) if asked.after else None
@@ -147,7 +164,7 @@ def _found(
     return after[:limit], len(fitting)
 
 
-def _totals(store: Store, judge: _Judge, project: str) -> NoteCounts:
+def _totals(store: SharedStore, judge: _Judge, project: str) -> NoteCounts:
     """Count a project's notes; those that git or later notes speak against are not current."""
     wanted = _filter(store, MemoryRequest(project=project))
     counted = store.memory.count(wanted)
@@ -161,7 +178,7 @@ def _totals(store: Store, judge: _Judge, project: str) -> NoteCounts:
 class _Judge:
     """Says of notes whether they still hold; each project is looked at once."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: SharedStore) -> None:
         self.store = store
         self.known: dict[str, StoredObservation] = {}
         self.projects: set[str] = set()
@@ -256,7 +273,7 @@ def notes_about_files(
 # -- filters -------------------------------------------------------------------------------------
 
 
-def _filter(store: Store, asked: MemoryRequest) -> MemoryFilter:
+def _filter(store: SharedStore, asked: MemoryRequest) -> MemoryFilter:
     for what, name, known in (
         ("state", asked.state, NOTE_STATES),
         ("type", asked.type, NOTE_TYPES),
@@ -268,6 +285,7 @@ def _filter(store: Store, asked: MemoryRequest) -> MemoryFilter:
         agent=asked.agent or None,
         since=asked.since or None,
         branch=asked.branch or None,
+        who=asked.who or None,
     )
     known_so = asked.state in (*_CURRENT, "refuted")
     return MemoryFilter(
@@ -280,7 +298,7 @@ def _filter(store: Store, asked: MemoryRequest) -> MemoryFilter:
     )
 
 
-def _drops(store: Store, judge: _Judge, asked: MemoryRequest) -> list[NoteDrop]:
+def _drops(store: SharedStore, judge: _Judge, asked: MemoryRequest) -> list[NoteDrop]:
     """Which filter to drop, and what that would find; most first."""
     found = []
     for name, value in asked.filters.items():
@@ -304,19 +322,19 @@ def _comes_after(row: StoredObservation, place: NotePlace) -> bool:
 # -- one note ------------------------------------------------------------------------------------
 
 
-def _title(store: Store, key: str) -> str:
+def _title(store: SharedStore, key: str) -> str:
     found = _maybe(store, key)
     return found.observation.title if found else ""
 
 
-def _maybe(store: Store, key: str | None) -> StoredObservation | None:
+def _maybe(store: SharedStore, key: str | None) -> StoredObservation | None:
     try:
         return store.memory.observation(key) if key else None
     except WhyforError:
         return None
 
 
-def _quoted(store: Store, session: int, quotes: Iterable[Quote]) -> list[QuotedWords]:
+def _quoted(store: SharedStore, session: int, quotes: Iterable[Quote]) -> list[QuotedWords]:
     quotes = list(quotes)
     events = {
         event.seq: event

@@ -18,7 +18,7 @@ from whyfor.recall.block import build_block, token_estimate
 from whyfor.recall.material import collect
 from whyfor.recall.quoted_output import without_quoted_output
 from whyfor.store.open import reading
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 from whyfor.story.repositories import Repository, repository_of
 
 _SESSIONS = 50  # whose branches can be chosen
@@ -87,7 +87,7 @@ def told_block(settings: Settings, project: str, branch: str, tokens: int) -> To
         )
 
 
-def _branches(store: Store, repository: Repository, here: str | None) -> list[str]:
+def _branches(store: SharedStore, repository: Repository, here: str | None) -> list[str]:
     """The branch that is checked out, then those of the last sessions that still exist."""
     listed = ask(repository.folder, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads")
     there = set((listed or "").split("\n"))
@@ -121,7 +121,7 @@ def _sections(block: MemoryBlock) -> dict[str, int]:
     return {heading: token_estimate("x" * size) for heading, size in sizes.items()}
 
 
-def _lines(store: Store, block: MemoryBlock, sections: dict[str, int]) -> Iterator[ToldLine]:
+def _lines(store: SharedStore, block: MemoryBlock, sections: dict[str, int]) -> Iterator[ToldLine]:
     """Yield the lines of the text as they are, each with what it comes from."""
     origins = _Origins(store)
     sources = iter(block.lines)
@@ -142,7 +142,7 @@ def _counted_from(line: BlockLine) -> str:
 class _Origins:
     """Where lines come from: notes and sessions, each looked up once."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: SharedStore) -> None:
         self.store = store
         self.titles: dict[tuple[str, str], str] = {}
 

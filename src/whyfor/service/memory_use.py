@@ -7,7 +7,7 @@ from whyfor.model.errors import NotFound
 from whyfor.model.memory import Injection, MemoryUse
 from whyfor.model.query import SessionFilter
 from whyfor.store.open import reading
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 from whyfor.story.injections import session_injections
 from whyfor.story.session_lookup import parse_filters
 
@@ -29,7 +29,7 @@ def memory_use(settings: Settings, since: str | None = None) -> list[MemoryUse]:
     return [_together(part, by_part[part]) for part in PARTS if part in by_part]
 
 
-def _told(store: Store, since: int) -> list[list[Injection]]:
+def _told(store: SharedStore, since: int) -> list[list[Injection]]:
     """Return what each session was told, of those that are known."""
     found = []
     for agent, session_id in store.signals.told_sessions(since):

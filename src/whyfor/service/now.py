@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from whyfor.config import Settings
-from whyfor.model.checkpoints import Checkpoint
+from whyfor.model.checkpoints import NOT_THEN, Checkpoint
 from whyfor.model.cost import Cost, add_costs
 from whyfor.model.events import SEQ_MASK, SpokenWord
 from whyfor.model.listing import ListedSession, ListFilter, RowKey
@@ -16,7 +16,6 @@ from whyfor.model.query import Filters
 from whyfor.model.text import one_line
 from whyfor.model.times import DAY
 from whyfor.store.open import OpenStore, reading
-from whyfor.story.links.assemble import NOT_THEN
 from whyfor.story.resume import resume_anywhere
 from whyfor.story.session_ends import end_texts
 

@@ -69,10 +69,10 @@ def _listed_size(events: list[StoredEvent], index: int) -> int | None:
 def _telling(library: OpenStore, session: Session, key: int) -> Iterator[Any]:
     """Yield the records that told an event, found again by the event's key; only lines that may
     hold a picture are parsed."""
-    for source in library.capture.sources_of(session):
+    for source in library.records.sources_of(session):
         if source.session_id != session.session_id and source.parent != session.session_id:
             continue
-        for stored in library.capture.pieces(source):
+        for stored in library.records.pieces(source):
             piece = SegmentPiece(stored.start, library.blobs.get(stored.address), stored.gaps)
             if _has_hint(piece.data):
                 yield from _in_piece(AGENTS[session.agent], source, piece, key)

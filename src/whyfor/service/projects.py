@@ -21,7 +21,7 @@ from whyfor.model.reports import KnownProject
 from whyfor.model.sessions import Project
 from whyfor.service.statements import LinkReport
 from whyfor.store.journal import AliasEntry, PlaceEntry
-from whyfor.store.open import journal, reading
+from whyfor.store.open import OpenStore, journal, local_store, reading
 from whyfor.story.commit_lookup import checkout_root
 from whyfor.story.links.save import link_project
 
@@ -43,9 +43,16 @@ def project_summaries(settings: Settings) -> list[ProjectSummary]:
         found = []
         for number, project in known:
             sessions, last = active.get(number, (0, None))
-            there = project.path if project.path and to_path(project.path).is_dir() else None
+            there = _folder_of(library, project)
             found.append(ProjectSummary(project, sessions, last, there))
     return sorted(found, key=lambda item: (-(item.last_at or 0), item.project.identity))
+
+
+def _folder_of(library: OpenStore, project: Project) -> str | None:
+    """Return where a project is on this machine; None if it is gone, or a team's."""
+    if not project.path or local_store(library) is None:
+        return None
+    return project.path if to_path(project.path).is_dir() else None
 
 
 def projects(settings: Settings) -> list[KnownProject]:

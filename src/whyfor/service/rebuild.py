@@ -17,6 +17,8 @@ from whyfor.model.progress import Announce
 from whyfor.recall.block_files import publish_blocks
 from whyfor.recall.remember import remember_waiting
 from whyfor.store.open import open_store
+from whyfor.story.approval_log import renew_approvals
+from whyfor.story.tasks.scan import scan_tasks
 
 
 class RebuildReport(msgspec.Struct):
@@ -49,6 +51,8 @@ def rebuild(settings: Settings, announce: Announce | None = None) -> RebuildRepo
         gaps, totals = rebuild_database(settings, announce)
         with closing(open_store(settings.database)) as store:
             remember_waiting(store)
+            scan_tasks(store, settings.tasks.keys)
+            renew_approvals(store)
             publish_blocks(settings, store)
     return RebuildReport(
         sessions=totals.sessions,

@@ -17,14 +17,15 @@ from whyfor.model.checkpoints import LinkedCommit
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.memory import StoredObservation
 from whyfor.model.query import FIELDS, Filters, Hit, Query, SessionFilter, SessionOwner, TurnMatch
-from whyfor.model.sessions import Project
-from whyfor.model.times import parse_when
+from whyfor.model.sessions import Person, Project
+from whyfor.model.times import parse_iso, parse_when
+from whyfor.model.wire.sessions import WireCommitHit, WireMarkedHit, WireNoteHit
 from whyfor.recall import query as queries
 from whyfor.recall.related import commit_texts, fitting_commits
 from whyfor.recall.results import COMMITS, SearchResult, result_page
 from whyfor.recall.search import HitRange, hit_page
 from whyfor.recall.snippets import WordFinder, snippet, word_finders
-from whyfor.store.open import OpenStore, reading
+from whyfor.store.open import OpenStore, local_store, reading
 from whyfor.story.session_lookup import parse_filters
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "search",
     "search_page",
     "search_results",
+    "with_team_hits",
 ]
 
 KINDS = ("prompts", "answers", "tools", "thinking", "commits")
@@ -48,7 +50,8 @@ MOST = 32  # words of one
 DEEPEST = 1000  # hits one can go through
 _BEGINNING = 2  # letters
 _NEAR = 400  # words that are looked at for one that was meant
-_GIVEN = re.compile(r'(?<!\S)(project|agent|branch|before|after|since|until):("[^"]*"|[^\s"]+)')
+_NAMES = "project|agent|branch|person|before|after|since|until"
+_GIVEN = re.compile(rf'(?<!\S)({_NAMES}):("[^"]*"|[^\s"]+)')
 
 
 class SearchRequest(msgspec.Struct, frozen=True):
@@ -63,6 +66,7 @@ class SearchRequest(msgspec.Struct, frozen=True):
     sort: str = "rank"
     after: int = 0
     deep: bool = False  # also in the whole of long tool results
+    who: str = ""  # a person's number, on a team
 
 
 class CommitHit(msgspec.Struct, frozen=True):
@@ -76,6 +80,7 @@ class CommitHit(msgspec.Struct, frozen=True):
     agents: list[str]
     snippet: str
     marks: list[tuple[int, int]]
+    person: str | None = None  # whose story it is, on a team server
 
 
 class NoteHit(msgspec.Struct, frozen=True):
@@ -93,9 +98,11 @@ class NoteHit(msgspec.Struct, frozen=True):
     at: int | None
     snippet: str
     marks: list[tuple[int, int]]
+    person: str | None = None
 
 
 SearchHit = Hit | NoteHit | CommitHit
+TeamHit = WireMarkedHit | WireNoteHit | WireCommitHit  # as a team's server tells them
 
 
 class SearchResults(msgspec.Struct, frozen=True):
@@ -125,19 +132,24 @@ class SearchPage(msgspec.Struct, frozen=True):
     partly: bool = False  # no session has all the words in one place: these have most
     trouble: str = ""  # what is wrong with the query
     hint: str = ""
+    members: list[Person] = []  # to choose from, on a team
 
 
 def search_page(settings: Settings, wanted: SearchRequest, *, limit: int) -> SearchPage:
     with reading(settings) as library:
         projects = [project for _, project in library.projects.known()]
+        members = library.authors()
         if not wanted.q.strip():
-            return SearchPage([], None, None, projects)
+            return SearchPage([], None, None, projects, members=members)
         try:
             words, filters = _understood(library, wanted)
             query = _bounded(queries.parse_query(words))
         except (BadInput, NotFound) as error:
-            return SearchPage([], None, None, projects, trouble=error.message, hint=error.hint)
-        return _found(_Search(library, wanted, query, filters, limit), projects)
+            return SearchPage(
+                [], None, None, projects, "", "", False, error.message, error.hint, members
+            )
+        found = _found(_Search(library, wanted, query, filters, limit), projects)
+        return msgspec.structs.replace(found, members=members)
 
 
 class _Search(msgspec.Struct, frozen=True):
@@ -158,14 +170,16 @@ class _Search(msgspec.Struct, frozen=True):
         if wanted.kind == "commits":
             stop = wanted.after + self.limit
             shown = list(_shown(self.library, commits[wanted.after : stop], self.query))
-            return [*shown], stop if len(commits) > stop else None
+            named = _with_people(self.library, [*shown])
+            return named, stop if len(commits) > stop else None
         newest = wanted.sort == "time"
         place = HitRange(self.limit, wanted.after, newest=newest, lines=True, deep=wanted.deep)
         found = result_page(self.library, self.query, self.filters, place)
         following = found.following
         if following is not None and following >= DEEPEST:
             following = None
-        return _as_hits(self.library, found.results, self.query), following
+        hits = _as_hits(self.library, found.results, self.query)
+        return _with_people(self.library, hits), following
 
 
 def _found(search: _Search, projects: list[Project]) -> SearchPage:
@@ -195,7 +209,9 @@ def _understood(library: OpenStore, wanted: SearchRequest) -> tuple[str, Filters
     """Return the words, and the filters both chosen and typed; what is no filter after all stays
     a word."""
     _check(wanted)
-    where = SessionFilter(identity=wanted.project or None, since=wanted.when or None)
+    where = SessionFilter(
+        identity=wanted.project or None, since=wanted.when or None, who=wanted.who or None
+    )
     filters = msgspec.structs.replace(
         parse_filters(library, where),
         agents=wanted.agents,
@@ -247,6 +263,9 @@ def _narrowed(library: OpenStore, filters: Filters, name: str, value: str) -> Fi
         return replace(filters, agents=(value,)) if value in AGENTS else None
     if name == "branch":
         return replace(filters, branch=value)
+    if name == "person":
+        found_person = [one.id for one in library.authors() if value.lower() in one.name.lower()]
+        return replace(filters, person=found_person[0]) if len(found_person) == 1 else None
     if name == "project":
         found = _projects_called(library, value.lower())
         return replace(filters, projects=found) if found else None
@@ -462,4 +481,56 @@ def search_results(
     query = queries.parse_query(words)
     with reading(settings) as library:
         found = result_page(library, query, parse_filters(library, where), which)
-        return SearchResults(_as_hits(library, found.results, query), found.trouble)
+        hits = _as_hits(library, found.results, query)
+        return SearchResults(_with_people(library, hits), found.trouble)
+
+
+def _with_people(library: OpenStore, hits: list[SearchHit]) -> list[SearchHit]:
+    """Return hits with whose they are; on a laptop all are its owner's."""
+    if local_store(library) is not None:
+        return hits
+    sessions = [_session_of(library, hit) for hit in hits]
+    people = library.people_of([number for number in sessions if number is not None])
+    named: list[SearchHit] = []
+    for hit, number in zip(hits, sessions, strict=True):
+        person = people.get(number) if number is not None else None
+        named.append(msgspec.structs.replace(hit, person=person.name) if person else hit)
+    return named
+
+
+def _session_of(library: OpenStore, hit: SearchHit) -> int | None:
+    """Return the session that tells whose a hit is."""
+    if isinstance(hit, Hit):
+        return hit.session.id
+    if isinstance(hit, NoteHit):
+        name = (hit.agent, hit.session_id)
+    else:
+        told = library.checkpoints.of_commits([hit.sha]).get(hit.sha)
+        first = told.parts[0] if told and told.parts else None
+        name = (first.agent, first.session_id) if first else ("", "")
+    return library.sessions.numbers([name]).get(name)
+
+
+def with_team_hits(
+    own: list[SearchHit], shared: list[TeamHit], which: HitRange
+) -> list[SearchHit | TeamHit]:
+    """Return what was found here and what others shared in one list: newest first, or by turns, for
+    the ranks of two places cannot be compared."""
+    places = [*enumerate(own), *enumerate(shared)]
+    if which.newest:
+        places.sort(key=lambda place: -(_time_of(place[1]) or 0))
+    else:
+        places.sort(key=lambda place: place[0])  # own ones first: the sort is stable
+    return [hit for _, hit in places[: which.limit]]
+
+
+def _time_of(hit: SearchHit | TeamHit) -> int | None:
+    if isinstance(hit, Hit):
+        return hit.best.created_at or hit.session.started_at
+    if isinstance(hit, WireMarkedHit):
+        return parse_iso(hit.created_at)
+    if isinstance(hit, CommitHit):
+        return hit.committed_at
+    if isinstance(hit, WireCommitHit):
+        return parse_iso(hit.committed_at)
+    return parse_iso(hit.at) if isinstance(hit, WireNoteHit) else hit.at

@@ -15,7 +15,7 @@ import msgspec
 
 from whyfor import files
 from whyfor.config import Settings
-from whyfor.live.serve_lock import Running, serve_file
+from whyfor.live.serve_lock import PORT, Running, serve_file
 from whyfor.locks import hold_lock
 from whyfor.model.errors import Busy, StoreError
 from whyfor.processes import exists
@@ -31,7 +31,6 @@ __all__ = [
     "same_text",
 ]
 
-PORT = 7717
 ONCE_SECONDS = 60
 _SPACE = "Check its permissions and free space."
 _WAIT = 5.0  # for a server that has just begun to say where it is

@@ -24,12 +24,12 @@ from whyfor.model.listing import (
     RowKey,
 )
 from whyfor.model.paths import to_path, to_text
-from whyfor.model.sessions import Project
+from whyfor.model.sessions import Person, Project
 from whyfor.model.status import LiveStatus
 from whyfor.model.times import parse_when
-from whyfor.store.open import OpenStore, reading
+from whyfor.store.open import OpenStore, local_store, reading
 from whyfor.story.session_ends import end_texts
-from whyfor.story.session_lookup import session_named
+from whyfor.story.session_lookup import parse_person, session_named
 
 PAGE = 100
 NO_PROJECT = "-"  # in the place of a project: sessions that have none
@@ -54,11 +54,13 @@ class ListRequest(msgspec.Struct, frozen=True):
     sort: str = "last"
     after: str = ""
     before: str = ""
+    who: str = ""  # a person's number, on a team
+    task: str = ""
 
     @property
     def filters(self) -> dict[str, str]:
         """The filters that are set, in the order in which one would drop them."""
-        names = "q outcome file model branch agent until since folder project".split()
+        names = "q task outcome file model branch agent who until since folder project".split()
         return {name: getattr(self, name) for name in names if getattr(self, name)}
 
 
@@ -78,6 +80,7 @@ class ListedProject(msgspec.Struct, frozen=True):
     rows: int
     last_at: int | None
     gone: bool  # no folder of it is on this machine
+    path: str | None  # its folder, as far as known
     folders: list[ListedFolder]  # if there are several
 
 
@@ -104,6 +107,8 @@ class ListView(msgspec.Struct, frozen=True):
     drops: list[DropChoice]
     ends: dict[int, str]  # what a row's question or error says, by event
     statuses: dict[int, LiveStatus]  # of rows that are open, by the number of the row
+    people: dict[int, Person] = {}  # whose rows these are, by the number of the row; of a team
+    members: list[Person] = []  # who has sessions here; of a team
 
     @property
     def last(self) -> int:
@@ -145,6 +150,8 @@ def session_list(
             drops=[] if fits else _drops(library, asked, standing),
             ends=end_texts(library, rows),
             statuses={row.head: standing[row.head] for row in rows if row.head in standing},
+            people=library.people_of([row.id for row in rows]),
+            members=library.authors(),
         )
 
 
@@ -213,25 +220,11 @@ def _standings(library: OpenStore, standings: Iterable[LiveStatus]) -> dict[int,
 
 
 def _filter(library: OpenStore, asked: ListRequest, standing: dict[int, LiveStatus]) -> ListFilter:
-    if asked.agent and asked.agent not in AGENTS:
-        raise BadInput(f"no such agent: {asked.agent[:40]!r}", f"Agents: {', '.join(AGENTS)}.")
-    if asked.outcome and asked.outcome not in OUTCOMES:
-        raise BadInput(
-            f"no such outcome: {asked.outcome[:40]!r}", f"One of: {', '.join(OUTCOMES)}."
-        )
+    _check_names(asked)
     now = datetime.now().astimezone()
-    projects = None
-    if asked.project and asked.project != NO_PROJECT:
-        known = library.projects.find(asked.project)
-        if known is None:
-            raise NotFound(
-                f"no project is called {asked.project[:200]!r}",
-                "See which there are: whyfor projects",
-            )
-        projects = (known[0],)
     return ListFilter(
         agent=asked.agent or None,
-        projects=projects,
+        projects=_asked_projects(library, asked.project),
         homeless=asked.project == NO_PROJECT,
         folder=asked.folder or None,
         branch=asked.branch or None,
@@ -242,7 +235,33 @@ def _filter(library: OpenStore, asked: ListRequest, standing: dict[int, LiveStat
         open_sessions=tuple(each.session.id for each in standing.values()),
         words=tuple(asked.q.split()[:_WORDS]),
         file=asked.file or None,
+        person=parse_person(library, asked.who),
+        task=asked.task or None,
     )
+
+
+def _check_names(asked: ListRequest) -> None:
+    """Raise BadInput for an agent or an outcome that there is not."""
+    if asked.agent and asked.agent not in AGENTS:
+        raise BadInput(f"no such agent: {asked.agent[:40]!r}", f"Agents: {', '.join(AGENTS)}.")
+    if asked.outcome and asked.outcome not in OUTCOMES:
+        raise BadInput(
+            f"no such outcome: {asked.outcome[:40]!r}", f"One of: {', '.join(OUTCOMES)}."
+        )
+
+
+def _asked_projects(library: OpenStore, name: str) -> tuple[int, ...] | None:
+    """Return the number of the project that is asked for; None if it may be any. Raises NotFound
+    if there is none of that name."""
+    if not name or name == NO_PROJECT:
+        return None
+    known = library.projects.find(name)
+    if known is None:
+        raise NotFound(
+            f"no project is called {name[:200]!r}",
+            "See which there are: whyfor projects",
+        )
+    return (known[0],)
 
 
 def _since(text: str, now: datetime) -> int:
@@ -297,6 +316,7 @@ def _branches(folders: list[FolderCount], which: ListFilter) -> list[str]:
 def _projects(library: OpenStore, listed: list[FolderCount]) -> list[ListedProject]:
     """The one that was worked in last first; sessions without one at the end."""
     known = dict(library.projects.known())
+    local = local_store(library) is not None  # else their folders are other machines'
     places: dict[int, list[str]] = {}
     for cwd, number in library.projects.places().items():
         places.setdefault(number, []).append(cwd)
@@ -308,15 +328,24 @@ def _projects(library: OpenStore, listed: list[FolderCount]) -> list[ListedProje
         rows = sum(one.rows for one in folders)
         last = max(one.last_at for one in folders) or None
         if project_id is None:
-            found.append(ListedProject(None, rows, last, gone=False, folders=[]))
+            found.append(ListedProject(None, rows, last, False, None, folders=[]))
             continue
         project = known[project_id]
+        if not local:
+            found.append(
+                ListedProject(project.identity, rows, last, gone=False, folders=[], path=None)
+            )
+            continue
         tops = _folders(project, folders)
         there = any(not top.gone for top in tops) or _is_there(
             [project.path or "", *places.get(project_id, [])]
         )
         found.append(
-            ListedProject(project.identity, rows, last, not there, tops if len(tops) > 1 else [])
+            ListedProject(
+                project.identity,
+                *(rows, last, not there, project.path),
+                folders=tops if len(tops) > 1 else [],
+            )
         )
     return sorted(found, key=lambda one: (one.identity is None, -(one.last_at or 0)))
 

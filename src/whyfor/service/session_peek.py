@@ -10,7 +10,8 @@ from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.events import SpokenWord
 from whyfor.model.listing import ListedSession
 from whyfor.model.paths import path_within, to_path
-from whyfor.store.open import OpenStore, reading
+from whyfor.model.sessions import Person
+from whyfor.store.open import OpenStore, local_store, reading
 from whyfor.story.resume import agent_command, resume_anywhere
 from whyfor.story.session_ends import end_texts
 from whyfor.story.session_lookup import session_named
@@ -29,6 +30,7 @@ class SessionPeek(msgspec.Struct, frozen=True):
     files: list[str]
     files_left: int
     ends: dict[int, str]
+    who: Person | None  # of a team
     title_source: str | None  # where the row's title comes from, see model/titles.py
 
 
@@ -41,10 +43,12 @@ def session_peek(settings: Settings, agent: str, session_id: str) -> SessionPeek
         row = library.listing.rows([head])[head]
         members = library.listing.members([head])[head]
         files = sorted(library.sessions.written_paths(members))
-        gone = bool(row.cwd) and not to_path(row.cwd or "").is_dir()
-        resume = resume_anywhere(row.agent, row.session_id, row.cwd, settings.user_home)
-        if resume is None and not gone and not row.lone:
-            resume = agent_command(row.agent, row.session_id)
+        gone, resume = False, None
+        if local_store(library):  # what a teammate's machine has cannot be resumed here
+            gone = bool(row.cwd) and not to_path(row.cwd or "").is_dir()
+            resume = resume_anywhere(row.agent, row.session_id, row.cwd, settings.user_home)
+            if resume is None and not gone and not row.lone:
+                resume = agent_command(row.agent, row.session_id)
         return SessionPeek(
             row=row,
             resume=None if row.lone else resume,
@@ -55,6 +59,7 @@ def session_peek(settings: Settings, agent: str, session_id: str) -> SessionPeek
             files=[path_within(path, row.cwd) for path in files[:_FILES]],
             files_left=max(0, len(files) - _FILES),
             ends=end_texts(library, [row]),
+            who=library.people_of([row.id]).get(row.id),
             title_source=library.sessions.by_number([row.id])[row.id].title_source,
         )
 

@@ -53,6 +53,7 @@ def sessions(
             since=filters.since,
             until=filters.until,
             file=filters.file,
+            task=filters.task,
         )
         rows = [row for _, row in library.listing.page(which, sort, limit or None)]
         members = _members(library, rows, everything=everything)

@@ -16,7 +16,7 @@ from whyfor.model.conversation import (
 from whyfor.model.errors import NotFound
 from whyfor.model.sessions import Session
 from whyfor.model.stories import FullStory
-from whyfor.store.open import OpenStore, reading
+from whyfor.store.open import OpenStore, local_store, reading
 from whyfor.story.commit_lookup import is_commit, require_commit
 from whyfor.story.commit_stories import conversation_lines, full_story, stories_of
 from whyfor.story.conversation.kinds import WHOLE
@@ -53,7 +53,8 @@ def session_view(settings: Settings, agent: str, session_id: str, at: int | None
             session=session,
             version=library.sessions.agent_version(session.id),
             parent=_parent(library, session),
-            resume=resume_command(session),
+            resume=resume_command(session) if local_store(library) else None,
+            who=library.people_of([session.id]).get(session.id),
             outline=listed,
             outline_left=left,
             turns=sum(1 for turn in shape.turns.values() if turn.prompt is not None),
@@ -116,7 +117,7 @@ def raw_records(settings: Settings, reference: str) -> Iterator[bytes]:
     for private ones."""
     with reading(settings) as library:
         session = find_session(library, reference)
-        segments = library.capture.segments(session)
+        segments = library.records.segments(session)
         if not segments:
             raise NotFound(
                 f"{session.session_id} has no transcript of its own",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from whyfor.config import Settings
 from whyfor.model.query import SessionFilter
 from whyfor.model.stats import CostReport, PriceSource, Stats, StatsRow
@@ -9,6 +11,7 @@ from whyfor.store.open import reading
 from whyfor.store.price_table import load_prices
 from whyfor.story.cost import group_costs, sum_costs, unpriced_models
 from whyfor.story.session_lookup import parse_filters
+from whyfor.story.spend import day_spend
 from whyfor.story.tokens import total
 
 
@@ -24,6 +27,7 @@ def cost_report(settings: Settings, where: SessionFilter) -> CostReport:
         filters = parse_filters(library, where)
         rows = library.stats.costs(filters)
         counted = library.stats.counted(filters)
+        today = day_spend(library, settings.cost.day_budget, datetime.now().astimezone())
     return CostReport(
         whole=sum_costs("all", rows),
         unknown_turns=sum(row.unknown for row in counted),
@@ -33,6 +37,7 @@ def cost_report(settings: Settings, where: SessionFilter) -> CostReport:
         by_project=group_costs(rows, "project"),
         by_model=group_costs(rows, "model"),
         by_day=group_costs(rows, "day"),
+        today=today,
     )
 
 

@@ -15,7 +15,8 @@ from contextlib import ExitStack, closing, contextmanager
 
 from whyfor.config import Settings
 from whyfor.live.loop import LOOK
-from whyfor.live.notify import Notifier
+from whyfor.live.monitor import Monitor
+from whyfor.live.notify import Notifier, Terminal
 from whyfor.live.serve_lock import serves
 from whyfor.live.tracker import StatusTracker
 from whyfor.locks import hold_lock
@@ -46,18 +47,23 @@ def follow(
     stop: threading.Event,
     say: Callable[[str], None],
     looked_at: Callable[[], Collection[str]] = tuple,
+    ring: Callable[[str], None] | None = None,
 ) -> None:
     """Until somebody stops it; never raises. What it has to say beside the standings is
-    `trouble` and `say`."""
+    `trouble` and `say`; `ring` writes to the terminal."""
     while not stop.is_set():
         with ExitStack() as stack:
-            if not serves(settings) and stack.enter_context(_first(settings)):
-                audience = Notifier(settings, hub, say, looked_at)
-                stack.callback(audience.close)
+            reads = not serves(settings) and stack.enter_context(_first(settings))
+            terminal = Terminal(ring, alone=not reads)
+            audience = Notifier(settings, hub, say, looked_at, terminal)
+            stack.callback(audience.close)
+            if reads:
                 watch_agents(settings, audience, _Until(stop, lambda: serves(settings)))
             else:
                 _look_on(
-                    settings, hub, _Until(stop, lambda: not serves(settings) and _free(settings))
+                    settings,
+                    audience,
+                    _Until(stop, lambda: not serves(settings) and _free(settings)),
                 )
 
 
@@ -81,8 +87,10 @@ class _Until(threading.Event):
 
 
 def _look_on(settings: Settings, hub: StatusSink, stop: _Until) -> None:
-    """What another reads is told as soon as it is in the store."""
-    attending = StatusTracker(settings)
+    """What another reads is told as soon as it is in the store. Whoever reads also writes down
+    what needs a person; here it is only looked at."""
+    monitor = Monitor(settings, record=False)
+    attending = StatusTracker(settings, monitor=monitor)
     try:
         while not stop.is_set():
             try:
@@ -92,6 +100,9 @@ def _look_on(settings: Settings, hub: StatusSink, stop: _Until) -> None:
                     hub.publish()
                 if attending.judge():
                     hub.stand(attending.standings())
+                told = attending.watch()
+                if told is not None:
+                    hub.attend(monitor.firings, told)
                 hub.trouble = None
             except NotFound:
                 hub.trouble = None  # nothing is kept yet

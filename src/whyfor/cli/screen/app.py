@@ -30,6 +30,7 @@ from whyfor.cli.screen.talk import ConversationScreen
 from whyfor.cli.screen.widgets import CleanText
 from whyfor.config import Settings
 from whyfor.live.board import NowBoard, PreviewCache, SessionCard
+from whyfor.model.attention import Firing
 from whyfor.model.errors import WhyforError
 from whyfor.model.status import LiveStatus
 from whyfor.model.text import label
@@ -74,6 +75,9 @@ class Listener:
     def stand(self, standings: Iterable[LiveStatus]) -> None:
         found = list(standings)
         self.call(lambda: self._app.stand(found))
+
+    def attend(self, firings: list[Firing], told: list[Firing]) -> None:
+        self.call(lambda: self._app.attend(firings, told))
 
     def call(self, work: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # the loop is closed
@@ -190,6 +194,7 @@ class Top(App[None]):
     #lede { height: 1; text-style: bold; text-wrap: nowrap; text-overflow: ellipsis; }
     #head { border-bottom: solid ansi_blue; }
     #trouble { height: auto; max-height: 4; padding: 0 1; color: ansi_yellow; display: none; }
+    #attention { height: auto; max-height: 7; padding: 0 1; display: none; }
     #board, #talk { height: 1fr; background: ansi_default; scrollbar-size-vertical: 1; }
     #empty { padding: 1; height: auto; }
     #hints { height: 1; text-style: dim; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -229,6 +234,7 @@ class Top(App[None]):
         # None: nobody has told yet
         self._standings: list[LiveStatus] | None = None if watching else []
         self._shown: NowBoard | None = None
+        self._firings: list[Firing] = []
         self._news = asyncio.Event()
         self._touched = 0.0
         self._stop = threading.Event()
@@ -238,6 +244,7 @@ class Top(App[None]):
     def compose(self) -> ComposeResult:
         yield CleanText("Now", id="lede")
         yield CleanText(id="trouble")
+        yield CleanText(id="attention")
         with VerticalScroll(id="board", can_focus=False):
             yield CleanText("Looking …", id="empty")
         asked = "Filter: words of a title, project, branch, agent, status"
@@ -265,7 +272,16 @@ class Top(App[None]):
         def say(words_: str) -> None:
             listener.call(lambda: self.notify(words_, severity="warning"))
 
-        follow(self.settings, listener, self._stop, say, self._looked_at)
+        def ring(text: str) -> None:
+            listener.call(lambda: self._ring(text))
+
+        follow(self.settings, listener, self._stop, say, self._looked_at, ring)
+
+    def _ring(self, text: str) -> None:
+        """Write to the terminal between two frames, as all that is drawn is written."""
+        if self._driver is not None:
+            self._driver.write(text)
+            self._driver.flush()
 
     def on_unmount(self) -> None:
         self._stop.set()
@@ -304,6 +320,10 @@ class Top(App[None]):
         self._standings = standings
         self._news.set()
 
+    def attend(self, firings: list[Firing], told: list[Firing]) -> None:
+        self._firings = firings
+        self._news.set()
+
     async def _tell_on(self) -> None:
         """However fast news come, they are read one after the other."""
         self._news.set()
@@ -337,6 +357,7 @@ class Top(App[None]):
             return
         self._told("#lede").update(words.lede(board))
         self._tell_trouble(self._troubles(board))
+        self._tell_attention(board)
         cards = [
             card
             for group in board.groups.values()
@@ -403,6 +424,13 @@ class Top(App[None]):
         bar = self._told("#trouble")
         bar.display = bool(told)
         bar.update(Text("\n".join(told)))
+
+    def _tell_attention(self, board: NowBoard) -> None:
+        """What needs a person, a line each; the rest is a number."""
+        lines = words.attention_lines(self._firings, board)
+        bar = self._told("#attention")
+        bar.display = bool(lines)
+        bar.update(Text("\n").join(lines))
 
     def _moving(self) -> bool:
         return bool(self.rows) and time.monotonic() < self._touched + STILL

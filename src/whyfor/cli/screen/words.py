@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from rich.text import Text
 
 from whyfor.cli.render import age_text, agent, project_text
 from whyfor.live.board import NowBoard, SessionCard
+from whyfor.model.attention import Firing
 from whyfor.model.characters import split_code
 from whyfor.model.text import label, one_line, plural
 
@@ -22,6 +25,8 @@ SHAPE = {
     "unknown": ("?", "Unknown", "dim"),
     "failed": ("✕", "Failed", "red"),
 }
+LEVEL = {"act": ("▲", "bold red"), "look": ("▲", "yellow"), "know": ("✓", "green")}
+ATTENTION_MAX = 6  # lines
 WANTS = {
     "shell": "Wants to run a command",
     "edit": "Wants to change a file",
@@ -74,6 +79,25 @@ def lede(board: NowBoard) -> str:
     projects = len({card.where for card in board.open})
     where = f"{plural(len(board.open), 'open session')} in {plural(projects, 'project')}."
     return f"{', '.join(told) or 'None waits for you, none is running'}. {where}"
+
+
+def attention_lines(firings: list[Firing], board: NowBoard) -> list[Text]:
+    """What needs you, the most urgent first, in at most so many lines."""
+    told = [each for each in firings if not each.muted]
+    titles = {card.name: title(card) for card in chain.from_iterable(board.groups.values())}
+    lines = []
+    for each in told[:ATTENTION_MAX]:
+        shape, style = LEVEL[each.level]
+        line = Text(no_wrap=True, overflow="ellipsis")
+        line.append(f"{shape} {each.word}", style=style)
+        name = titles.get(each.session, each.session)
+        line.append(f"  {short(name, 40)}", style="bold")
+        line.append(f"  {short(each.found.fact)}")
+        lines.append(line)
+    if len(told) > ATTENTION_MAX:
+        more = f"  {len(told) - ATTENTION_MAX} more: whyfor attention"
+        lines.append(Text(more, style="dim"))
+    return lines
 
 
 def title(card: SessionCard) -> str:

@@ -27,7 +27,7 @@ from whyfor.model.lines import MODIFIED_LINE, PERSON, UNKNOWN_AUTHOR
 from whyfor.model.sessions import Project, Tokens
 from whyfor.model.stories import CommitStory, stored_commit
 from whyfor.store.journal import NoteEntry
-from whyfor.store.open import OpenStore, reading
+from whyfor.store.open import OpenStore, local_store, reading
 from whyfor.story.commit_stories import group_of, reverted_story
 from whyfor.story.conversation.diffs import mark_differences
 from whyfor.story.lines.authorship import (
@@ -38,7 +38,7 @@ from whyfor.story.lines.authorship import (
     PromptReason,
 )
 from whyfor.story.lines.known_lines import lines_of_stories
-from whyfor.story.links.activity import activity_of
+from whyfor.story.links.shell_records import activity_of
 from whyfor.story.repositories import Repository, repository_of
 from whyfor.story.session_lookup import printed_session_ids
 from whyfor.story.story_budget import stories_within
@@ -166,7 +166,8 @@ class _Page:
         self.sha = told.commit.sha
         self.change = self._change()
         parts = told.checkpoint.parts if told.checkpoint else []
-        lines = lines_of_stories(library, repository, [told]) if repository else {}
+        local = local_store(library)
+        lines = lines_of_stories(local, repository, [told]) if local and repository else {}
         self.authors = Authorship(library, parts, self.change.files, lines.get(self.sha))
 
     def _change(self) -> Patch:
@@ -290,11 +291,14 @@ class _Page:
     def _printed(self, number: int) -> str | None:
         """The hash of the commit as a session, or a subagent of it, printed it last."""
         found = None
+        local = local_store(self.library)
+        if local is None:
+            return None  # what a session printed is not kept apart on a server
         session = self.authors.sources[number].session
         below = self.library.sessions.children([session.session_id])
         children = [child.id for child in below if child.agent == session.agent]
         for one in (session.id, *children):
-            for made in activity_of(self.library, one).made:
+            for made in activity_of(local, one).made:
                 names = [name for name, _ in made.printed if self.sha.startswith(name)]
                 found = names[-1] if names else found
         return found

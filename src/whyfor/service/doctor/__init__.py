@@ -12,6 +12,7 @@ import msgspec
 
 from whyfor.agents import AGENTS, USUAL
 from whyfor.agents.base import Agent
+from whyfor.agents.declared.registry import definition_problems
 from whyfor.capture import tail
 from whyfor.capture.compare import HINT, compare_store
 from whyfor.capture.discover import agents_here, files_at_home, roots
@@ -27,6 +28,7 @@ from whyfor.live.notify import notify_complaints as unsent
 from whyfor.model.errors import CorruptStore, NotFound, StoreError, WhyforError
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.reports import Paused
+from whyfor.model.sync import REFUSED, WAITS
 from whyfor.model.text import plural
 from whyfor.model.times import DAY, to_iso
 from whyfor.privacy.rule_check import Complaint, rule_complaints
@@ -35,7 +37,7 @@ from whyfor.recall.embeddings.index import check_model, index_state
 from whyfor.service.doctor.hooks import HookHealth, notice_silence, probe
 from whyfor.service.doctor.mcp import McpHealth, McpProbe
 from whyfor.store.blobs import FolderBlobs
-from whyfor.store.open import DRIVER, OpenStore, journal, reading
+from whyfor.store.open import DRIVER, LocalStore, journal, reading_local
 from whyfor.store.tombstones import LOST, LOST_HINT
 
 
@@ -104,15 +106,18 @@ def examine(settings: Settings, folder: Path | None = None, *, deep: bool = Fals
     store = StoreHealth(sqlite=DRIVER)
     # before anything is opened, which makes files of its own
     problems = [DoctorProblem(False, found.what, found.mend) for found in exposures(settings.home)]
+    problems += [DoctorProblem(True, one.message, one.hint) for one in definition_problems()]
     disk = [_on_disk(agent, settings) for agent in _looked_at(settings)]
     agents = [found.health for found in disk]
     semantic = check_model(settings, index_state(settings, None))
     try:
-        with reading(settings) as library:
+        with reading_local(settings) as library:
             out = excluded(settings, library)
             for found in disk:
                 _in_store(found, library, out)
             problems += _excluded_problems(settings, library)
+            problems += _sharing_problems(library)
+            problems += _shell_problems(library)
             if library.forget.tombstones(settings.home).lost:
                 problems.append(DoctorProblem(True, LOST, LOST_HINT))
             _examine_store(store, library, deep)
@@ -147,7 +152,7 @@ def _looked_at(settings: Settings) -> list[Agent]:
     sessions are kept though their files are gone."""
     names = {agent.name for agent in agents_here(settings)} | set(USUAL)
     try:
-        with reading(settings) as library:
+        with reading_local(settings) as library:
             names |= {name for name in AGENTS if library.sessions.last_ended(name) is not None}
     except WhyforError:
         pass  # what is wrong with the store is told elsewhere
@@ -178,7 +183,41 @@ def _setting_problems(
     return found
 
 
-def _excluded_problems(settings: Settings, library: OpenStore) -> list[DoctorProblem]:
+def _sharing_problems(library: LocalStore) -> list[DoctorProblem]:
+    """What does not reach the team: how much, since when, and why."""
+    found = []
+    refused = library.outbox.items(states=[REFUSED])
+    unredacted = [item for item in refused if (item.error or "").startswith("redaction:")]
+    if unredacted:
+        what = f"{plural(len(unredacted), 'story', 'stories')} not shared: {unredacted[0].error}"
+        found.append(DoctorProblem(True, what, "See which: whyfor sync --preview"))
+    if len(refused) > len(unredacted):
+        other = next(item for item in refused if item not in unredacted)
+        number = plural(len(refused) - len(unredacted), "story", "stories")
+        what = f"{number} refused by the team's server: {other.error}"
+        found.append(DoctorProblem(False, what, "Try again: whyfor sync"))
+    failing = [item for item in library.outbox.items(states=[WAITS]) if item.error]
+    if failing:
+        since = (to_iso(min(item.added_at for item in failing)) or "")[:16].replace("T", " ")
+        number = plural(len(failing), "story", "stories")
+        what = f"{number} waiting for the team's server since {since}: {failing[0].error}"
+        found.append(DoctorProblem(False, what, "Nothing is lost. Try now: whyfor sync"))
+    return found
+
+
+def _shell_problems(library: LocalStore) -> list[DoctorProblem]:
+    """Commands of the last week whose changes were not looked at, and why."""
+    skipped = library.signals.skipped_shells(wall_clock() - 7 * DAY)
+    if not skipped:
+        return []
+    told = skipped[0][1]
+    number = plural(len(skipped), "shell command")
+    what = f"the changes of {number} were not looked at; the last in {told.top}: {told.skipped}"
+    hint = "Lines that they wrote may be unknown; see: whyfor blame --help"
+    return [DoctorProblem(False, what, hint)]
+
+
+def _excluded_problems(settings: Settings, library: LocalStore) -> list[DoctorProblem]:
     """Return what [exclude] leaves out, and what was stored before it was set."""
     found = []
     left_out = excluded_note(settings)
@@ -253,7 +292,7 @@ def _on_disk(agent: Agent, settings: Settings) -> _AgentFiles:
     return _AgentFiles(health, sizes)
 
 
-def _in_store(found: _AgentFiles, library: OpenStore, out: Excluded) -> None:
+def _in_store(found: _AgentFiles, library: LocalStore, out: Excluded) -> None:
     """Add what the store knows about an agent's files to its health."""
     health = found.health
     known: dict[str, int | None] = {}
@@ -266,6 +305,8 @@ def _in_store(found: _AgentFiles, library: OpenStore, out: Excluded) -> None:
             health.unreadable.append(Unreadable(source.path, source.error))
     unreadable = {item.path for item in health.unreadable}
     agent = AGENTS[health.agent]
+    if found.sizes.keys() - known.keys():
+        known = {**_read_as_others(health.agent, library), **known}
     for path, now in found.sizes.items():
         changed = now and known.get(path, -1) != now and path not in unreadable
         if changed and not passed_over(out, agent, to_path(path)):
@@ -280,7 +321,13 @@ def _in_store(found: _AgentFiles, library: OpenStore, out: Excluded) -> None:
     health.unknown_types = library.capture.unknown_types(health.agent)
 
 
-def _examine_store(store: StoreHealth, library: OpenStore, deep: bool) -> None:
+def _read_as_others(agent: str, library: LocalStore) -> dict[str, int | None]:
+    """Return the sizes of other agents' files: one may lie in this agent's directory."""
+    others = [name for name in AGENTS if name != agent]
+    return {one.path: one.size for name in others for one in library.capture.health(name)}
+
+
+def _examine_store(store: StoreHealth, library: LocalStore, deep: bool) -> None:
     store.integrity = library.check(quick=not deep)
     for digest, path in library.capture.digests():
         try:

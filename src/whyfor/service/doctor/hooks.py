@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from whyfor.agents.facts import Hookable
-from whyfor.agents.hooks import Unmergeable, commands, hookable, turned_off
+from whyfor.agents.hooks import Unmergeable, commands, hookable, turned_off, wanted_events
 from whyfor.agents.plugins import plugin_content, plugin_files
 from whyfor.agents.servers import add_server, listed_server, server_command, server_places
 from whyfor.capture import manifest as prints
@@ -23,14 +23,15 @@ from whyfor.capture.hook_files import (
     hook_command,
     hook_files,
     interpreter,
-    plugin_hook,
+    plugin_words,
     server_variables,
 )
 from whyfor.capture.manifest import ChangedByInit, hook_folder
 from whyfor.config import Settings
 from whyfor.git import hooks as git_hooks
+from whyfor.live.approvals import answers_address, read_answer_key
 from whyfor.model.paths import to_path, to_text
-from whyfor.store.open import OpenStore
+from whyfor.store.open import LocalStore
 
 ARRIVES = 2.0  # seconds an announcement may take
 FIRED = 10.0  # and a command, before it is given up
@@ -153,8 +154,12 @@ def _settings_file(
     if off:
         what = f"{agent.title}: all hooks are turned off by {off} in {path}"
         health.say("silent", what, "Turn them on there, if you want its sessions announced.")
-    answers = HookAnswers(changed.annotate, changed.memory, changed.prompts)
-    wanted = {on.event: hook_command(settings, agent.agent, on, answers) for on in agent.events}
+    answers = HookAnswers(
+        changed.annotate, changed.memory, changed.prompts, changed.rules, changed.shell_edits
+    )
+    wanted = {}
+    for on in wanted_events(agent, snapshots=changed.shell_edits):
+        wanted[on.event] = hook_command(settings, agent.agent, on, answers)
     _compare_commands(health, agent, wanted, found)
     own = agent.folder(settings.user_home, settings.env)
     untrusted = agent.untrusted(own, path, list(found)) if agent.untrusted else []
@@ -174,18 +179,21 @@ def _plugin(
 ) -> HookHealth:
     """Return the state of the file that an agent without command hooks loads."""
     plugin = plugin_files()[changed.agent]
-    hook = plugin_hook(settings, changed.agent)
+    answers = answers_address(changed.agent, read_answer_key(settings)) if changed.rules else None
+    words = plugin_words(settings, changed.agent, memory=changed.memory, answers=answers)
     health = HookHealth("plugin", changed.agent, to_text(path))
-    again = "Write it again: whyfor init --memory"
+    again = "Write it again: whyfor init"
     try:
         content = path.read_bytes()
-        if plugin_content(plugin, hook, content) != content:
+        if plugin_content(plugin, words, content) != content:
             health.say("stale", f"{plugin.title}: {path} is of another version", again)
     except FileNotFoundError:
         health.say("missing", f"{plugin.title}: {path} is gone", again)
     except (OSError, Unmergeable) as error:
         health.say("broken", f"{plugin.title}: {path}: {prints.error_reason(error)}", again)
-    shots.append(_Shot(health, "SessionStart", hook, settings.user_home))
+    event = "SessionStart" if words.hook else "PermissionRequest"
+    command = words.hook or [*words.tell, event]
+    shots.append(_Shot(health, event, command, settings.user_home))
     return health
 
 
@@ -335,7 +343,7 @@ def _grown(settings: Settings, before: dict[Path, int]) -> Iterator[bytes]:
 # -- silent --------------------------------------------------------------------------------------
 
 
-def notice_silence(settings: Settings, found: list[HookHealth], library: OpenStore) -> None:
+def notice_silence(settings: Settings, found: list[HookHealth], library: LocalStore) -> None:
     """Report each agent that started a session after its hooks were installed, without any hook
     event since."""
     heard = _last_heard(settings)

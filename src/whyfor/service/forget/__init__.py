@@ -16,6 +16,7 @@ from whyfor.capture.faults import writable
 from whyfor.capture.filters.forgotten import TextPattern
 from whyfor.capture.ingest import wall_clock
 from whyfor.capture.recover import recover
+from whyfor.capture.shell_edits import prune_snapshots
 from whyfor.config import Settings
 from whyfor.locks import LOCK_WAIT, ingest_lock
 from whyfor.model.checkpoints import Part
@@ -30,11 +31,12 @@ from whyfor.service.forget.apply import apply_plan
 from whyfor.service.forget.plan import ForgetPlan, ForgetPlanner
 from whyfor.service.forget.records import ForgetRequest, RecordFinder, named_messages
 from whyfor.store.blobs import FolderBlobs
-from whyfor.store.open import OpenStore, journal, reading
+from whyfor.store.open import LocalStore, journal, reading_local
 from whyfor.store.protocol import ForgetStore, Store
 from whyfor.store.tombstones import Tombstones, make_salt, require_salt
 from whyfor.story.commit_lookup import is_commit, require_commit
 from whyfor.story.session_lookup import find_session
+from whyfor.story.tasks.scan import scan_tasks
 
 RETAINED = "retained"  # when it was last looked what is too old
 _SHORTEST = 3  # characters: a shorter text would match almost everything
@@ -81,11 +83,13 @@ def forget(
     asked: ForgetArguments,
     *,
     dry_run: bool = False,
+    everywhere: bool = False,
     announce: Announce | None = None,
 ) -> ForgetReport:
-    """Forget it; or, in a dry run, say what would go and write nothing."""
+    """Forget it; or, in a dry run, say what would go and write nothing. `everywhere`: also what the
+    team has of it, and nobody can share it again."""
     begun = time.monotonic()
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         # says so if there is nothing to forget, before anybody waits for a lock
         request = _understand(library, cwd, asked)
         if dry_run:
@@ -94,12 +98,33 @@ def forget(
     if not dry_run:
         with writable(settings), ingest_lock(settings.home, LOCK_WAIT):
             recover(settings)
-            with closing(OpenStore(settings, readonly=False)) as library:
+            with closing(LocalStore(settings, readonly=False)) as library:
                 request = _understand(library, cwd, asked)
                 report = carry_out(settings, library, request, announce)
+        if settings.shares_anything:
+            _drop_copies(settings)
+        if everywhere:
+            _forget_everywhere(settings, asked, report)
     report.dry_run = dry_run
     report.seconds = round(time.monotonic() - begun, 3)
     return report
+
+
+def _drop_copies(settings: Settings) -> None:
+    from whyfor.sync.forget import drop_copies  # most people share nothing
+
+    drop_copies(settings)
+
+
+def _forget_everywhere(settings: Settings, asked: ForgetArguments, report: ForgetReport) -> None:
+    """Have servers delete what was deleted here."""
+    from whyfor.sync.forget import forget_everywhere, send_again  # most people share nothing
+
+    sessions = [f"{gone.agent}:{gone.session_id}" for gone in report.sessions]
+    commits = report.commits if asked.reference and not sessions else []
+    forget_everywhere(settings, sessions, commits)
+    if asked.match is not None:
+        send_again(settings)
 
 
 def carry_out(
@@ -115,7 +140,9 @@ def carry_out(
     # a text may stand where no record does
     if report.records or report.commits or request.sessions or request.pattern:
         report.finished = apply_plan(settings, store, plan)
+        prune_snapshots(settings.home, everything=True)
         remember_waiting(store)
+        scan_tasks(store, settings.tasks.keys)
         publish_blocks(settings, store)
     return report
 
@@ -168,7 +195,7 @@ def _salted(
 # -- arguments -----------------------------------------------------------------------------------
 
 
-def _understand(library: OpenStore, cwd: Path, asked: ForgetArguments) -> ForgetRequest:
+def _understand(library: LocalStore, cwd: Path, asked: ForgetArguments) -> ForgetRequest:
     facet = library.forget
     if asked.match is not None:
         if len(asked.match.strip()) < _SHORTEST:
@@ -188,7 +215,7 @@ def _understand(library: OpenStore, cwd: Path, asked: ForgetArguments) -> Forget
     return ForgetRequest(sessions=facet.descendants([_whole_session(library, asked.reference)]))
 
 
-def _whole_session(library: OpenStore, reference: str) -> SessionName:
+def _whole_session(library: LocalStore, reference: str) -> SessionName:
     """Return the session that is meant; BadInput if it is only told of by another."""
     session = find_session(library, reference)
     name = (session.agent, session.session_id)
@@ -200,7 +227,7 @@ def _whole_session(library: OpenStore, reference: str) -> SessionName:
     return name
 
 
-def _behind_commit(library: OpenStore, sha: str) -> ForgetRequest:
+def _behind_commit(library: LocalStore, sha: str) -> ForgetRequest:
     """The conversation behind a commit, and behind what it was before it was rewritten, or is
     now."""
     commits = library.forget.rewrites(sha)
@@ -216,7 +243,7 @@ def _behind_commit(library: OpenStore, sha: str) -> ForgetRequest:
 
 
 def _add_range(
-    library: OpenStore, request: ForgetRequest, part: Part, first: int, last: int
+    library: LocalStore, request: ForgetRequest, part: Part, first: int, last: int
 ) -> None:
     """Add the events of a range, what they said, and the subagents that began in it."""
     facet = library.forget

@@ -17,6 +17,7 @@ from whyfor.model.errors import StoreError
 from whyfor.model.paths import to_text
 from whyfor.model.signals import Signal
 from whyfor.model.sources import UnparsedRecord
+from whyfor.model.tasks import TaskIssue
 from whyfor.privacy.json_spans import Span
 from whyfor.service.forget.records import ForgetRequest, RecordFinder, SourceRewrite, placed_lines
 from whyfor.store.address import Address, parse_address
@@ -26,6 +27,7 @@ from whyfor.store.journal import (
     CheckpointEntry,
     Entry,
     ForgottenEntry,
+    IssueEntry,
     Journal,
     MemoryEntry,
     MergedEntry,
@@ -34,6 +36,7 @@ from whyfor.store.journal import (
     OverrideEntry,
     PlaceEntry,
     SegmentEntry,
+    TaskEntry,
 )
 from whyfor.store.protocol import StoreWriter
 from whyfor.store.tombstones import merge_forgotten
@@ -130,17 +133,33 @@ class ForgetPlanner:
                 plan.notes += 1
                 plan.commits.add(entry.commit)
             return gone
-        if isinstance(entry, MemoryEntry):
+        if isinstance(entry, MemoryEntry | TaskEntry):
             said = entry.statement
             named = (said.agent, said.session_id) in request.sessions
             gone = named or self._holds_text(said)
             plan.notes += gone
             return gone
+        if isinstance(entry, IssueEntry):
+            return self._issue_goes(entry.issue)
         if isinstance(entry, CheckpointEntry):
             self._look_at_checkpoint(entry.checkpoint)
         elif isinstance(entry, PlaceEntry | AliasEntry) and self._holds_text(entry):
             plan.elsewhere.add(f"the project {entry.project.identity}")
         return False
+
+    def _issue_goes(self, issue: TaskIssue) -> bool:
+        """Return whether a tracker's words hold the text; when they are read again, they are known
+        by their digests."""
+        if not self._holds_text(issue):
+            return False
+        pattern, finder = self.request.pattern, self.plan.found
+        assert pattern is not None
+        texts = (issue.title, issue.close_reason, issue.assignee)
+        finder.strings |= {
+            finder.tombstones.string(text) for text in texts if pattern.said_in(text)
+        }
+        self.plan.elsewhere.add(f"the task {issue.key} in its tracker")
+        return True
 
     def _look_at_checkpoint(self, checkpoint: Checkpoint) -> None:
         named = {(p.agent, p.session_id) for p in checkpoint.parts} & self.request.sessions

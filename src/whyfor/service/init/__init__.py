@@ -22,6 +22,7 @@ from whyfor.agents.hooks import (
     merge,
     remove,
     same_but_for_ours,
+    wanted_events,
 )
 from whyfor.agents.plugins import plugin_content, plugin_files, plugin_path
 from whyfor.agents.servers import (
@@ -40,20 +41,23 @@ from whyfor.capture.hook_files import (
     caller,
     hook_command,
     place_hook,
-    plugin_hook,
+    plugin_words,
     quote_word,
     server_variables,
 )
 from whyfor.capture.ingest import wall_clock
 from whyfor.capture.manifest import ChangedByInit, error_reason, hook_folder
 from whyfor.capture.manifest import InstallStep as InstallStep
+from whyfor.capture.shell_edits import prune_snapshots
 from whyfor.config import Settings
 from whyfor.git import hooks as git_hooks
+from whyfor.live.approvals import ANSWER_SECONDS, answer_key, answers_address
 from whyfor.model import former_name
 from whyfor.model.errors import BadInput, WhyforError
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.progress import Announce
 from whyfor.service.ingest import IngestReport, ingest
+from whyfor.service.init.telemetry import switch_telemetry_off, switch_telemetry_on
 
 SKILL = "whyfor-note"
 
@@ -88,6 +92,9 @@ class InitOptions(msgspec.Struct, frozen=True, kw_only=True):
     annotate: bool | None = None  # None: as it was before
     memory: bool | None = None  # None: as it was before
     prompts: bool | None = None  # None: as it was before; never without memory
+    rules: bool | None = None  # None: as it was before
+    telemetry: bool | None = None  # None: as it was before
+    shell_edits: bool | None = None  # None: as it was before
     notice: bool = True
     dry_run: bool = False
 
@@ -119,6 +126,11 @@ def init(
         work.skills(chosen)
         work.servers(chosen)
         work.plugins()
+    if options.telemetry:
+        names = {agent.agent for agent in chosen}
+        work.steps += switch_telemetry_on(settings, names, dry_run=options.dry_run)
+    elif options.telemetry is False:
+        work.steps += switch_telemetry_off(settings, dry_run=options.dry_run)
     if options.with_git:
         work.git(folder)
     work.remember()
@@ -196,16 +208,24 @@ class _Init:
         """Add our entries to an agent's settings."""
         here = self.repository if self.options.local else None
         path = here.top / agent.local if here else self._below(agent, agent.file)
-        events = [on.event for on in agent.events]
+        watched = self._watches_shell(path)
+        events = [on.event for on in wanted_events(agent, snapshots=watched)]
         step = InstallStep("agent", agent.agent, "failed", to_text(path), events)
         self.steps.append(step)
         if here and git_hooks.tracked(here, path):
             step.note = "left alone: git tracks it, so our hooks would reach your colleagues"
             return
         remembers = self._remembers(path)
-        answers = HookAnswers(bool(self.annotate), remembers, remembers and self._prompts(path))
+        answers = HookAnswers(
+            annotate=bool(self.annotate),
+            memory=remembers,
+            prompts=remembers and self._prompts(path),
+            rules=self._rules(path),
+            shell_edits=watched,
+        )
         record = ChangedByInit("agent", agent.agent, wall_clock(), annotate=answers.annotate)
         record.memory, record.prompts = answers.memory, answers.prompts
+        record.rules, record.shell_edits = answers.rules, answers.shell_edits
         known = self.footprint.files.get(to_text(path))
         record.server = known is not None and known.server
         record.repository = to_text(here.common) if here else None
@@ -214,7 +234,13 @@ class _Init:
             return hook_command(self.settings, agent.agent, on, answers)
 
         rewrite = prints.Rewrite(
-            to=lambda content: merge(content, agent, command),
+            to=lambda content: merge(
+                content,
+                agent,
+                command,
+                self._asked(agent, answers.rules),
+                snapshots=answers.shell_edits,
+            ),
             without=lambda content: remove(content, agent),
         )
         self._change(path, record, step, rewrite)
@@ -235,8 +261,47 @@ class _Init:
             return self.options.prompts
         return known.prompts if known else self.footprint.prompts
 
+    def _asked(self, agent: Hookable, rules: bool) -> dict[str, object] | None:
+        """The entry by which an agent asks our server, so that its requests can be answered in a
+        browser; None where it cannot."""
+        form = AGENTS[agent.agent].facts.approvals
+        if not rules or form is None or not form.over_http:
+            return None
+        address = answers_address(agent.agent, self._key())
+        return {
+            "type": "http",
+            "url": address["url"],
+            "timeout": ANSWER_SECONDS,
+            "headers": {"Authorization": f"Bearer {address['key']}"},
+        }
+
+    def _key(self) -> str:
+        return "" if self.dry_run else answer_key(self.settings)
+
+    def _rules(self, path: Path) -> bool:
+        """Whether rules may answer what these settings' agent asks."""
+        known = self.footprint.files.get(to_text(path))
+        if self.options.rules is not None:
+            return self.options.rules
+        return known.rules if known else self.footprint.rules
+
+    def _watches_shell(self, path: Path) -> bool:
+        """Whether the work tree is looked at around shell commands of these settings' agent."""
+        known = self.footprint.files.get(to_text(path))
+        if self.options.shell_edits is not None:
+            return self.options.shell_edits
+        return known.shell_edits if known else self.footprint.shell_edits
+
     def remember(self) -> None:
-        """Keep the person's choice, and have blocks made or removed."""
+        """Keep the person's choices, and have blocks made or removed."""
+        if self.options.rules is not None:
+            self.footprint.rules = self.options.rules
+            self._keep()
+        if self.options.shell_edits is not None:
+            self.footprint.shell_edits = self.options.shell_edits
+            self._keep()
+            if not self.options.shell_edits and not self.dry_run:
+                prune_snapshots(self.settings.home, everything=True)
         if self.options.memory is not None:
             self.footprint.memory = self.options.memory
             self.footprint.prompts = self.footprint.prompts and self.options.memory
@@ -266,24 +331,19 @@ class _Init:
                 self._list_server(place, path, wanted)
 
     def plugins(self) -> None:
-        """Install our plugin for agents without command hooks whose sessions are told of earlier
-        ones, and take it out where they are not."""
+        """Install our plugin for agents without command hooks."""
         for name, plugin in plugin_files().items():
-            path = plugin_path(plugin, self.settings.user_home, self.settings.env)
-            known = self.footprint.files.get(to_text(path))
             if not self._is_chosen(plugin):
                 continue
-            if self._remembers(path):
-                step = InstallStep("plugin", name, "failed", to_text(path))
-                self.steps.append(step)
-                record = ChangedByInit("plugin", name, wall_clock(), memory=True)
-                hook = plugin_hook(self.settings, name)
-                rewrite = prints.Rewrite(to=partial(plugin_content, plugin, hook))
-                self._change(path, record, step, rewrite)
-            elif known:
-                self.steps.append(prints.put_back(path, known, dry_run=self.dry_run))
-                self.footprint.files.pop(to_text(path))
-                self._keep()
+            path = plugin_path(plugin, self.settings.user_home, self.settings.env)
+            step = InstallStep("plugin", name, "failed", to_text(path))
+            self.steps.append(step)
+            record = ChangedByInit("plugin", name, wall_clock())
+            record.memory, record.rules = self._remembers(path), self._rules(path)
+            answers = answers_address(name, self._key()) if record.rules else None
+            words = plugin_words(self.settings, name, memory=record.memory, answers=answers)
+            rewrite = prints.Rewrite(to=partial(plugin_content, plugin, words))
+            self._change(path, record, step, rewrite)
 
     def _is_chosen(self, place: ServerPlace | PluginFile) -> bool:
         if self.options.agents:
@@ -419,6 +479,8 @@ def uninstall(
         if not to_path(common).is_dir():
             del footprint.repositories[common]
     left = bool(footprint.repositories)
+    if everything or not left:  # before our hooks go, so that files are what they were
+        report.steps += switch_telemetry_off(settings, dry_run=dry_run)
     for path, changed in list(footprint.files.items()):
         goes = changed.repository == here if changed.repository else not left
         if goes or everything:
@@ -432,6 +494,8 @@ def uninstall(
         )
     if not dry_run:
         prints.save_manifest(settings, footprint)
+        if not footprint.files:
+            prune_snapshots(settings.home, everything=True)
     return report
 
 

@@ -27,7 +27,7 @@ from whyfor.service.mcp.get import GetRequest, get_texts, paged
 from whyfor.service.mcp.recall import RecallPlace, recall_lines
 from whyfor.service.mcp.timeline import timeline_lines
 from whyfor.service.mcp.why import line_texts
-from whyfor.store.open import OpenStore, reading
+from whyfor.store.open import OpenStore, local_store, reading, reading_local
 from whyfor.story.commit_lookup import checkout_root
 from whyfor.story.lines.location import parse_location
 from whyfor.story.repositories import Repository, repository_at
@@ -71,6 +71,23 @@ class AgentMemory:
             found = line_texts(store, self.folder, place)
         return self._clean(found)
 
+    def review(self) -> MemoryTexts:
+        """Return what the changes that are not committed undo of what was decided."""
+        from whyfor.service.mcp.review import review_texts  # here: few ask
+
+        with reading_local(self.settings) as store:
+            found = review_texts(store, self.folder)
+        return self._clean(found)
+
+    def others(self, own: str) -> MemoryTexts:
+        """Return what the other open sessions of this project do; `own` is who asks."""
+        from whyfor.service.mcp.others import other_sessions  # here: few ask
+
+        with reading_local(self.settings) as store:
+            repository = self._repository(store)
+        project = repository.project if repository else identify(to_text(self.folder))
+        return self._clean(other_sessions(self.settings, project.identity, own))
+
     def get(self, ids: list[str], detail: Detail, after: int) -> MemoryTexts:
         """Return sessions, turns, notes and commits by their ids, one page of it."""
         with reading(self.settings) as store:
@@ -100,8 +117,10 @@ class AgentMemory:
         return redacted(self.settings, answer, rendered=True)[0]
 
     def _projects(self, store: OpenStore) -> tuple[int, ...]:
-        """Return the project that the folder belongs to; raise NotFound if nothing is known of
-        it."""
+        """Return the project that the folder belongs to; all that a team server lends. Raises
+        NotFound if nothing is known of it."""
+        if local_store(store) is None:
+            return tuple(number for number, _ in store.projects.known())
         repository = self._repository(store)
         project = repository.project if repository else identify(to_text(self.folder))
         found = store.projects.find(project.identity)
@@ -114,6 +133,8 @@ class AgentMemory:
     def _repository(self, store: OpenStore) -> Repository | None:
         """Return the repository that the folder is in, as it was a moment ago; None if nothing is
         known of it."""
+        if local_store(store) is None:
+            return None
         now = time.monotonic()
         if self._asked is None or now - self._asked > _PLACE_LASTS:
             top = checkout_root(name_place(self.folder))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from whyfor.model.agent_answers import MemoryLine
 from whyfor.model.memory import StoredObservation
 from whyfor.model.sessions import Session
-from whyfor.store.protocol import Store
+from whyfor.store.protocol import SharedStore
 
 NOTE, COMMIT = "note:", "commit:"
 _SHORT = 8  # characters of an id, at least
@@ -33,7 +33,7 @@ def standing(stored: StoredObservation) -> Iterator[str]:
         yield f"{path} changed since"
 
 
-def session_ids(store: Store, sessions: Iterable[Session]) -> dict[str, str]:
+def session_ids(store: SharedStore, sessions: Iterable[Session]) -> dict[str, str]:
     """Map the name of each session to the id that agents are given for it."""
     names = [(session.agent, session.session_id) for session in sessions]
     short = store.sessions.short_ids(names, _SHORT)

@@ -10,10 +10,11 @@ from whyfor.git.place import name_place
 from whyfor.model.agent_answers import MemoryText, MemoryTexts
 from whyfor.model.blame import NOT_COMMITTED
 from whyfor.model.errors import BadInput
+from whyfor.model.ids import short_id
 from whyfor.model.lines import PERSON
 from whyfor.model.text import clean, one_line
 from whyfor.model.why import LineReason
-from whyfor.store.open import OpenStore
+from whyfor.store.open import LocalStore, OpenStore
 from whyfor.story.lines.file_blame import BlameTarget
 from whyfor.story.lines.location import FileLocation
 from whyfor.story.lines.reasons import ReasonReader
@@ -28,6 +29,8 @@ def line_texts(store: OpenStore, folder: Path, place: FileLocation) -> MemoryTex
     first, last = place.first or 1, place.last or 1
     if last - first >= _MOST:
         raise BadInput(f"{last - first + 1} lines", f"Ask about at most {_MOST} at once.")
+    if not isinstance(store, LocalStore):
+        raise BadInput("lines are known where their repository is", "Ask: whyfor mcp, there.")
     reader = ReasonReader(store, name_place(folder))
     items = []
     for reason in reader.reasons(BlameTarget(place.file, folder), first, last):
@@ -46,7 +49,7 @@ def _blocks(reason: LineReason) -> Iterator[str]:
     if who.agent:
         turn = f"/{who.turn}" if who.turn is not None else ""
         changed = ", changed since" if who.kind == "modified" else ""
-        yield f"Written in {who.agent}:{who.session_id[:8]}{turn} ({who.evidence}{changed})"
+        yield f"Written in {who.agent}:{short_id(who.session_id)}{turn} ({who.evidence}{changed})"
     elif who.kind == PERSON:
         yield "Written by a person (inferred)"
     else:

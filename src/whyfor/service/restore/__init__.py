@@ -69,14 +69,8 @@ def wanted(
     """Return what is to be restored. `commit` may name a session, if `session` names none."""
     if commit is not None and session is None and _is_session(settings, commit, cwd):
         commit, session = None, commit
-    resumable = [name for name in AGENTS if AGENTS[name].writer()]
-    if agent is not None and agent not in resumable:
-        known = (
-            f"{AGENTS[agent].title} cannot be resumed from a file"
-            if agent in AGENTS
-            else f"no such agent: {agent}"
-        )
-        raise BadInput(known, f"Restore into one of: {', '.join(resumable)}.")
+    if agent is not None:
+        _check_agent(agent)
     taken, title = _taken(settings, commit, session, cwd)
     warnings = []
     if news := _unread(settings, taken):
@@ -85,15 +79,7 @@ def wanted(
         except Busy:
             warnings.append("what was said last may be missing: another process reads it just now")
         taken, title = _taken(settings, commit, session, cwd)
-    target = (
-        agent
-        or max({t.agent: _size(taken, t.agent) for t in taken}.items(), key=lambda item: item[1])[0]
-    )
-    if target not in resumable:
-        raise BadInput(
-            f"{AGENTS[target].title} cannot be resumed from a file",
-            f"Go on in another agent: --agent {resumable[0]}",
-        )
+    target = agent or _main_agent(taken)
     if agent is None and len({t.agent for t in taken}) > 1:
         others = ", ".join(sorted({AGENTS[t.agent].title for t in taken if t.agent != target}))
         warnings.append(
@@ -103,6 +89,36 @@ def wanted(
     if shutil.which(target, path=settings.env.get("PATH")) is None:
         warnings.append(f"{AGENTS[target].title} is not installed here (no `{target}` in PATH)")
     return RestoreRequest(taken, title, target, cwd, warnings)
+
+
+def _resumable() -> list[str]:
+    """The agents that go on from a file that is written for them."""
+    return [name for name in AGENTS if AGENTS[name].writer()]
+
+
+def _check_agent(agent: str) -> None:
+    """Raise BadInput if nothing can be restored into an agent."""
+    if agent in _resumable():
+        return
+    known = (
+        f"{AGENTS[agent].title} cannot be resumed from a file"
+        if agent in AGENTS
+        else f"no such agent: {agent}"
+    )
+    raise BadInput(known, f"Restore into one of: {', '.join(_resumable())}.")
+
+
+def _main_agent(taken: list[RestoredSource]) -> str:
+    """Return the agent in which most of it was said. Raises BadInput if it cannot go on from a
+    file."""
+    agents = dict.fromkeys(part.agent for part in taken)
+    found = max(agents, key=lambda agent: _size(taken, agent))
+    if found not in _resumable():
+        raise BadInput(
+            f"{AGENTS[found].title} cannot be resumed from a file",
+            f"Go on in another agent: --agent {_resumable()[0]}",
+        )
+    return found
 
 
 def _is_session(settings: Settings, name: str, cwd: Path) -> bool:
@@ -119,7 +135,7 @@ def _unread(settings: Settings, taken: list[RestoredSource]) -> list[Path]:
     with reading(settings) as library:
         for item in taken:
             session = library.sessions.find(item.session_id, item.agent)
-            for source in library.capture.sources_of(session):
+            for source in library.records.sources_of(session):
                 path = to_path(source.path)
                 if path.is_file() and path.stat().st_size != source.size:
                     found[path] = None

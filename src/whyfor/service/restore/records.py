@@ -214,7 +214,7 @@ def _transcripts(library: OpenStore, session: Session) -> list[Source]:
     understands."""
     return [
         source
-        for source in library.capture.sources_of(session)
+        for source in library.records.sources_of(session)
         if source.session_id == session.session_id
         and source.sidecar is None
         and source.framing in AGENTS[source.agent].rewritable
@@ -224,7 +224,7 @@ def _transcripts(library: OpenStore, session: Session) -> list[Source]:
 def _data(library: OpenStore, source: Source) -> Iterator[SegmentPiece]:
     return (
         SegmentPiece(stored.start, library.blobs.get(stored.address), stored.gaps)
-        for stored in library.capture.pieces(source)
+        for stored in library.records.pieces(source)
     )
 
 
@@ -282,7 +282,7 @@ def files_beside(
     name."""
     waiting = [
         s
-        for s in library.capture.sources_of(session)
+        for s in library.records.sources_of(session)
         if s.sidecar or s.session_id != session.session_id
     ]
     more = True

@@ -19,7 +19,7 @@ from whyfor.config import Settings
 from whyfor.git import history
 from whyfor.git.run import ask
 from whyfor.git.worktree import find_changes
-from whyfor.model.checkpoints import EVIDENCE, Checkpoint, CommitMark, Part
+from whyfor.model.checkpoints import EVIDENCE, NO_SESSION, NOT_THEN, Checkpoint, CommitMark, Part
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.events import EventRef, SpokenWord
 from whyfor.model.paths import to_text
@@ -28,7 +28,6 @@ from whyfor.model.sessions import Project, Session
 from whyfor.model.stories import MERGE, CommitFilter, CommitStory, stored_commit
 from whyfor.service.timeline.lanes import LaneSlice, SessionSpan, lanes
 from whyfor.store.open import OpenStore, reading
-from whyfor.story.links.assemble import NO_SESSION, NOT_THEN
 from whyfor.story.repositories import ALL, Repository, repository_of
 from whyfor.story.story_budget import stories_within
 
