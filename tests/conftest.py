@@ -6,13 +6,16 @@ import json
 import os
 import sys
 import tarfile
+import tempfile
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import hypothesis
 import pytest
+import time_machine
 
 from tests.locks import locked
 from whyfor import config
@@ -63,6 +66,25 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
 sys.addaudithook(_watch)
 
 
+IN_MEMORY = Path("/dev/shm")  # Linux's; elsewhere there is none
+ROOM = 4 << 30  # bytes: the largest tests of all workers at once need a tenth of it
+
+
+def _keep_files_in_memory() -> None:
+    """Let temporary files lie in memory where there is room: every store is written to the disk
+    before it goes on, and the tests make thousands. TMPDIR says where else."""
+    if "TMPDIR" in os.environ or not os.access(IN_MEMORY, os.W_OK):
+        return
+    found = os.statvfs(IN_MEMORY)
+    may_run = not found.f_flag & os.ST_NOEXEC  # git runs hooks from there
+    if may_run and found.f_bavail * found.f_frsize > ROOM:
+        os.environ["TMPDIR"] = str(IN_MEMORY)
+        tempfile.tempdir = None  # it was perhaps asked for before
+
+
+_keep_files_in_memory()
+
+
 # What `make check` leaves out, below tests/: a browser, real agents, strace, servers, processes by
 # the dozen, and the corpus. Everything else must be quick.
 SLOW = (
@@ -81,6 +103,7 @@ SLOW = (
     "faults/*",
     "hook/test_hook.py",
     "live/*",
+    "lsp/*",
     "mcp/*",
     "pages/*",
     "privacy/test_canary.py",
@@ -100,10 +123,23 @@ SLOW = (
     "service/test_memory_model.py",
     "service/test_memory_notes.py",
     "service/test_notify.py",
+    "sync/*",
     "story/links/test_[!i]*.py",  # not test_infer.py, which needs no repository
     "story/test_status.py",
     "test_packaging.py",
 )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    told = (
+        "an ISO time, from which the clock of this process goes on; processes it starts keep theirs"
+    )
+    parser.addoption("--clock", metavar="TIME", help=told)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if when := config.getoption("--clock"):
+        time_machine.travel(datetime.fromisoformat(when), tick=True).start()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -125,23 +161,28 @@ def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     for name in [n for n in os.environ if n.startswith(("XDG_", "GIT_", *AGENTS_VARIABLES))]:
         monkeypatch.delenv(name)
     monkeypatch.delenv("COLUMNS", raising=False)
-    for name, value in {
-        "HOME": home,
-        "USERPROFILE": home,
-        "WHYFOR_HOME": tmp_path / "whyfor",
-        "XDG_CONFIG_HOME": home / ".config",
-        "XDG_DATA_HOME": home / ".local" / "share",
-        "XDG_CACHE_HOME": home / ".cache",
-        "GIT_CONFIG_GLOBAL": home / ".gitconfig",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "WHYFOR_DEBUG": "1",
-    }.items():
-        monkeypatch.setenv(name, str(value))
+    set_home(monkeypatch, home)
+    monkeypatch.setenv("WHYFOR_HOME", str(tmp_path / "whyfor"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("WHYFOR_DEBUG", "1")
     # never in this repository: a command may act on the one it is run in
     monkeypatch.chdir(tmp_path)
     _touched.clear()
     yield
     assert not _touched, f"the real home was touched: {_touched[:3]}"
+
+
+def set_home(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    """Make a folder the home of what the test runs."""
+    for name, value in {
+        "HOME": home,
+        "USERPROFILE": home,
+        "XDG_CONFIG_HOME": home / ".config",
+        "XDG_DATA_HOME": home / ".local" / "share",
+        "XDG_CACHE_HOME": home / ".cache",
+        "GIT_CONFIG_GLOBAL": home / ".gitconfig",
+    }.items():
+        monkeypatch.setenv(name, str(value))
 
 
 @pytest.fixture

@@ -25,6 +25,10 @@ ALL = "\n".join(PAGES.values())
 HOME_PAGE = {
     "show": "sessions.md",
     "unlink": "link.md",
+    "logout": "login.md",
+    "whoami": "login.md",
+    "share": "sync.md",
+    "keep-local": "sync.md",
     "uninstall": "init.md",
     "resume": "pause.md",
     "config": "settings.md",
@@ -34,7 +38,7 @@ HOME_PAGE = {
 
 
 def _command(name: str) -> click.Command:
-    command = import_module(f"whyfor.cli.{name}").command
+    command = import_module(f"whyfor.cli.{name.replace('-', '_')}").command
     assert isinstance(command, click.Command)
     return command
 
@@ -116,7 +120,7 @@ def test_every_setting_is_in_the_docs() -> None:
     assert variables == {"WHYFOR_HOME", "WHYFOR_DEBUG", "WHYFOR_SESSION", "WHYFOR_PROBE"}
     for name in [
         *variables,
-        *(f for f in Settings.__struct_fields__ if f not in ("home", "user_home", "env")),
+        *(f for f in Settings.__struct_fields__ if f not in ("home", "user_home", "env", "lend")),
     ]:
         assert f"`{name}`" in PAGES["settings.md"]
 

@@ -49,6 +49,13 @@ def test_no_file_names_where_packages_were_downloaded_from() -> None:
     assert guilty == []
 
 
+def test_no_file_holds_the_marks_of_a_merge() -> None:
+    mark = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
+    assert mark.search("a\n" + "<" * 7 + " HEAD\n")
+    torn = [p for p in _tracked() if p.is_file() and mark.search(p.read_text(errors="ignore"))]
+    assert torn == []
+
+
 def test_a_room_says_what_lives_there() -> None:
     silent = [
         path

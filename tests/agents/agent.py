@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from .install import installed
+from .install import installed, pinned
 from .model import ScriptedModel
 from .process import run_clean
 
@@ -177,6 +177,8 @@ class Codex(Agent):
     sessions = ".codex/sessions/**/rollout-*.jsonl"
     # the oldest model this version knows: newer ones get their tools through a code interpreter
     model_name = "gpt-5.5"
+    # For its settings: a person said no to the newer model that its terminal would offer first.
+    keeps_model = f'[notice.model_migrations]\n"{model_name}" = "gpt-6-sol"\n'
 
     def argv(self, prompt: str, *args: str, session_id: str | None = None) -> list[str]:
         resume = ["resume", session_id] if session_id else []
@@ -254,7 +256,7 @@ class Copilot(Agent):
     def _own_env(self) -> dict[str, str]:
         return {
             "COPILOT_OFFLINE": "true",
-            "COPILOT_PROVIDER_BASE_URL": self.model.url,
+            "COPILOT_PROVIDER_BASE_URL": f"{self.model.url}/copilot",
             "COPILOT_PROVIDER_TYPE": "anthropic",
             "COPILOT_PROVIDER_API_KEY": "dummy",
             "COPILOT_MODEL": "claude-sonnet-4",
@@ -279,6 +281,9 @@ class OpenCode(Agent):
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
             "OPENCODE_DISABLE_AUTOUPDATE": "1",
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+            "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
+            "NPM_CONFIG_REGISTRY": "http://127.0.0.1:9/",  # nobody is there: see _prepare_home
+            "BUN_CONFIG_REGISTRY": "http://127.0.0.1:9/",
         }
 
     def _prepare_home(self) -> None:
@@ -288,13 +293,27 @@ class OpenCode(Agent):
         path.parent.mkdir(parents=True, exist_ok=True)
         settings = json.loads(path.read_text()) if path.exists() else {}
         settings["model"] = "anthropic/claude-sonnet-4-5"
-        options = {"baseURL": f"{self.model.url}/v1", "apiKey": "dummy"}
+        options = {"baseURL": f"{self.model.url}/opencode/v1", "apiKey": "dummy"}
         settings["provider"] = {"anthropic": {"options": options}}
         path.write_text(json.dumps(settings, indent=2))
+        # Where there is a plugin it first installs what plugins may import, by the network. Ours
+        # imports nothing: it finds that as installed.
+        version = pinned("opencode-ai")
+        own = {"dependencies": {"@opencode-ai/plugin": version}}
+        (path.parent / "package.json").write_text(json.dumps(own))
+        found = path.parent / "node_modules" / "@opencode-ai" / "plugin"
+        found.mkdir(parents=True, exist_ok=True)
+        about = {"name": "@opencode-ai/plugin", "version": version}
+        (found / "package.json").write_text(json.dumps(about))
+        lock = {"lockfileVersion": 3, "packages": {"": own, f"node_modules/{about['name']}": about}}
+        (path.parent / "package-lock.json").write_text(json.dumps(lock))
+
+    @property
+    def _database(self) -> Path:
+        return self.home / ".local/share/opencode/opencode.db"
 
     def _session_id(self, transcript: Path) -> str:
-        database = self.home / ".local/share/opencode/opencode.db"
-        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
+        with closing(sqlite3.connect(f"file:{self._database}?mode=ro", uri=True)) as db:
             sql = "SELECT id FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC"
             return str(db.execute(sql).fetchone()[0])
 

@@ -1,10 +1,11 @@
-"""The Anthropic Messages API, as Claude Code speaks it."""
+"""The Anthropic Messages API, as Claude Code, Copilot CLI and OpenCode speak it."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from .dialects import in_words_of, speaker
 from .script import Call, Json, Message, Part, Reply, Say, Think, Usage
 from .wire import Payload, as_events, as_json, fresh, text_of
 
@@ -13,7 +14,7 @@ FEW_TOOLS = 5
 
 
 def claims(path: str) -> bool:
-    return path.startswith("/v1/messages")
+    return "/v1/messages" in path
 
 
 def is_main(path: str, body: Json) -> bool:
@@ -29,7 +30,7 @@ def history(body: Json) -> list[Message]:
 def payload(path: str, body: Json, reply: Reply) -> Payload:
     if "count_tokens" in path:
         return as_json({"input_tokens": reply.usage.prompt})
-    message = _message(body.get("model", "unknown"), reply)
+    message = _message(speaker(path) or "claude", body.get("model", "unknown"), reply)
     return as_events(_events(message)) if body.get("stream") else as_json(message)
 
 
@@ -42,44 +43,28 @@ def _text(content: Any) -> str:
     return content if isinstance(content, str) else "\n".join(map(text_of, content))
 
 
-def _message(model: str, reply: Reply) -> Json:
+def _message(agent: str, model: str, reply: Reply) -> Json:
     return {
         "id": fresh("msg_"),
         "type": "message",
         "role": "assistant",
         "model": model,
-        "content": [_block(part) for part in reply.parts],
+        "content": [_block(agent, part) for part in reply.parts],
         "stop_reason": "tool_use" if reply.calls else "end_turn",
         "stop_sequence": None,
         "usage": _usage(reply.usage),
     }
 
 
-def _block(part: Part) -> Json:
+def _block(agent: str, part: Part) -> Json:
     match part:
         case Say(text):
             return {"type": "text", "text": text}
         case Think(text):
             return {"type": "thinking", "thinking": text, "signature": fresh("sig")}
         case Call():
-            name, args = _tool(part)
+            name, args = in_words_of(agent, part)
             return {"type": "tool_use", "id": fresh("toolu_"), "name": name, "input": args}
-
-
-def _tool(call: Call) -> tuple[str, Json]:
-    args = dict(call.args)
-    match call.tool:
-        case "shell":
-            return "Bash", {"description": "run a command", **args}
-        case "write":
-            return "Write", {"file_path": str(args["path"]), "content": args["content"]}
-        case "edit":
-            texts = {"old_string": args["old"], "new_string": args["new"]}
-            return "Edit", {"file_path": str(args["path"]), **texts}
-        case "read":
-            return "Read", {"file_path": str(args["path"])}
-        case name:
-            return name, args
 
 
 def _usage(usage: Usage) -> Json:

@@ -35,10 +35,14 @@ def agent_home(agents: Path, tmp_path: Path) -> Path:
 def agent_repo(tmp_path: Path) -> Path:
     """A git repository with an author and no commits."""
     repo = tmp_path / "repo"
-    repo.mkdir()
-    for args in ("init -q -b main", "config user.name Ada", "config user.email ada@example.com"):
-        subprocess.run(["git", *args.split()], cwd=repo, check=True)
+    make_repository(repo)
     return repo
+
+
+def make_repository(folder: Path) -> None:
+    folder.mkdir()
+    for args in ("init -q -b main", "config user.name Ada", "config user.email ada@example.com"):
+        subprocess.run(["git", *args.split()], cwd=folder, check=True)
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,6 +13,8 @@ from pathlib import Path
 from tests.locks import locked
 
 PACKAGE = Path(__file__).with_name("package.json")
+# Other versions than the pinned ones: "@anthropic-ai/claude-code=2.1.326 opencode-ai=1.19.0"
+OTHERS = "AGENT_VERSIONS"
 CACHE = Path(__file__).parents[2] / ".cache" / "agents"
 
 
@@ -22,7 +26,7 @@ def missing_tool() -> str | None:
 @functools.cache
 def installed(cache: Path = CACHE) -> Path:
     """The folder that holds the programs; the first caller installs, others wait for it."""
-    target = cache / hashlib.sha256(PACKAGE.read_bytes()).hexdigest()[:16]
+    target = cache / hashlib.sha256(wanted()).hexdigest()[:16]
     cache.mkdir(parents=True, exist_ok=True)
     with locked(target.with_suffix(".lock")):
         if not target.exists():
@@ -30,12 +34,27 @@ def installed(cache: Path = CACHE) -> Path:
     return target / "node_modules" / ".bin"
 
 
+def pinned(package: str) -> str:
+    """Return the version of a package that is installed."""
+    return str(json.loads(wanted())["dependencies"][package])
+
+
+def wanted() -> bytes:
+    """What npm is told to install."""
+    pinned = PACKAGE.read_bytes()
+    others = dict(each.rsplit("=", 1) for each in os.environ.get(OTHERS, "").split())
+    if not others:
+        return pinned
+    package = json.loads(pinned)
+    return json.dumps({**package, "dependencies": {**package["dependencies"], **others}}).encode()
+
+
 def _install(target: Path) -> None:
     # Built beside its final place and renamed, so that the folder's existence means it is whole.
     partial = target.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
-    shutil.copy(PACKAGE, partial)
+    (partial / "package.json").write_bytes(wanted())
     # npm keeps its cache and logs here too: tests write nothing to the real home.
     quiet = ["--no-package-lock", "--no-audit", "--no-fund"]
     _check(["npm", "install", "--ignore-scripts", "--cache=npm-cache", *quiet], partial)

@@ -8,11 +8,11 @@ import threading
 from collections import deque
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from . import anthropic_wire, gemini_wire, openai_wire
+from . import anthropic_wire, chat_wire, gemini_wire, openai_wire
 from .script import Fail, Json, Reply, Request, Say, Step, Usage, answer
 from .wire import Payload, Wire, as_json, fresh
 
-WIRES: tuple[Wire, ...] = (anthropic_wire, openai_wire, gemini_wire)
+WIRES: tuple[Wire, ...] = (anthropic_wire, openai_wire, gemini_wire, chat_wire)
 DONE = Reply(Say("done"))
 # What an aside gets: titles, summaries and token counts are no part of the script.
 ASIDE = Reply(Say("ok"), usage=Usage(input=1, output=1))

@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import Result
 
 from . import (
-    AGENTS,
+    ALL_AGENTS,
     Agent,
     Call,
     Claude,
@@ -39,14 +39,17 @@ USAGES = (
 )
 LATER = Usage(input=3, cache_read=900, cache_write=9, output=27, reasoning=81)
 PROMPT = "Write a poem about a quokka"
+DATABASES = ("opencode",)  # their rows are kept one by one; no file is compared
 TOOLS = {
     "claude": ["Bash", "Write", "Edit"],
     "codex": ["exec_command", "apply_patch", "apply_patch"],
     "gemini": ["run_shell_command", "write_file", "replace"],
+    "copilot": ["bash", "create", "edit"],
+    "opencode": ["bash", "write", "edit"],
 }
 
 
-@pytest.fixture(params=AGENTS)
+@pytest.fixture(params=ALL_AGENTS)
 def agent(
     request: pytest.FixtureRequest,
     agent_home: Path,
@@ -54,7 +57,7 @@ def agent(
     scripted_model: ScriptedModel,
 ) -> Agent:
     git(agent_repo, "commit", "-q", "--allow-empty", "-m", "root")
-    return AGENTS[request.param](agent_home, agent_repo, scripted_model)
+    return ALL_AGENTS[request.param](agent_home, agent_repo, scripted_model)
 
 
 @pytest.fixture
@@ -93,12 +96,19 @@ def tokens(agent: Agent, *usages: Usage) -> Json:
         name: sum(getattr(usage, name) for usage in usages) for name in Usage.__dataclass_fields__
     }
     match agent.name:
-        case "claude":  # does not tell reasoning apart from output
+        case "claude" | "copilot":  # do not tell reasoning apart from output
             return {**total, "output": total["output"] + total["reasoning"], "reasoning": None}
         case "codex":  # its output includes the reasoning
             return {**total, "output": total["output"] + total["reasoning"]}
+        case "opencode":  # takes reasoning from what the API does not say: none
+            return {**total, "output": total["output"] + total["reasoning"], "reasoning": 0}
         case _:  # Gemini has no word for cache writes
             return {**total, "input": total["input"] + total["cache_write"], "cache_write": None}
+
+
+def title(agent: Agent) -> str:
+    """OpenCode asks its model for one, and is answered as all asides are."""
+    return "ok" if agent.name == "opencode" else PROMPT
 
 
 def ingest(cli: Cli) -> Json:
@@ -138,7 +148,9 @@ def test_a_fresh_session_is_ingested_exactly(agent: Agent, cli: Cli) -> None:
     report = ingest(cli)
 
     assert (report["sessions"], report["subagents"]) == (1, 0)
-    assert report["records"] == report["new_records"] == written(agent)
+    assert report["records"] == report["new_records"] > 0
+    if agent.name not in DATABASES:
+        assert report["records"] == written(agent)
     session = only_session(cli)
     asked = agent.model.main_requests[0]
     expected = {
@@ -146,8 +158,8 @@ def test_a_fresh_session_is_ingested_exactly(agent: Agent, cli: Cli) -> None:
         "session_id": run.session_id,
         "cwd": str(agent.cwd),
         "project": f"git:{git(agent.cwd, 'rev-parse', 'HEAD')}",
-        "branch": None if agent.name == "gemini" else "main",
-        "title": PROMPT,
+        "branch": None if agent.name in ("gemini", "opencode") else "main",
+        "title": title(agent),
         "prompts": 1,
         "messages": 3,
         "tool_calls": 3,
@@ -168,7 +180,8 @@ def test_a_fresh_session_is_ingested_exactly(agent: Agent, cli: Cli) -> None:
     results = events(cli, run.session_id, "tool.result")
     assert "hello" in results[0]["text"]
     assert [bool((event["data"] or {}).get("failed")) for event in results] == [False] * 3
-    assert cli("show", run.session_id, "--raw").out == run.transcript.read_bytes().decode()
+    if agent.name not in DATABASES:
+        assert cli("show", run.session_id, "--raw").out == run.transcript.read_bytes().decode()
     words = (
         "quokka poem",
         "marsupial",
@@ -193,7 +206,9 @@ def test_a_resumed_session_goes_on_where_it_was(agent: Agent, cli: Cli) -> None:
     report = ingest(cli)
 
     assert second.code == 0
-    assert report["new_records"] == written(agent) - before > 0
+    assert report["new_records"] > 0
+    if agent.name not in DATABASES:
+        assert report["new_records"] == written(agent) - before
     session = only_session(cli)
     assert (session["session_id"], session["project"]) == (
         first.session_id,
@@ -201,7 +216,7 @@ def test_a_resumed_session_goes_on_where_it_was(agent: Agent, cli: Cli) -> None:
     )
     assert (session["prompts"], session["messages"], session["tool_calls"]) == (2, 5, 3)
     assert session["tokens"] == tokens(agent, *USAGES, LATER)
-    assert session["title"] == PROMPT
+    assert session["title"] == title(agent)
     now = events(cli, first.session_id)
     assert [e["seq"] for e in now] == list(range(1, len(now) + 1))
     assert now[: len(told)] == told, "what was there stays as it was"
@@ -210,7 +225,8 @@ def test_a_resumed_session_goes_on_where_it_was(agent: Agent, cli: Cli) -> None:
         (2, "And about a numbat?"),
         (2, "A numbat, then."),
     ]
-    assert cli("show", first.session_id, "--raw").out == first.transcript.read_bytes().decode()
+    if agent.name not in DATABASES:
+        assert cli("show", first.session_id, "--raw").out == first.transcript.read_bytes().decode()
     assert ingest(cli)["new_records"] == 0
 
 

@@ -92,7 +92,7 @@ def whole(request: Request) -> str:
     return "\n".join(said)
 
 
-def test_a_new_session_is_told_what_an_earlier_one_found(told: Told) -> None:
+def test_a_new_session_is_told_once_what_an_earlier_one_found_and_as_data(told: Told) -> None:
     earlier = told.earlier()
     assert FENCED.findall(whole(told.model.main_requests[0])) == []
     before = len(told.model.main_requests)
@@ -101,43 +101,36 @@ def test_a_new_session_is_told_what_an_earlier_one_found(told: Told) -> None:
     (block,) = FENCED.findall(first)
     assert FOUND in block
     assert RULE in block
+    assert "PWNED-4711" not in first  # what a tool printed, though the agent had quoted it
     assert f"[{told.agent.name}:{earlier.session_id[:8]}" in block
     recorded = [line["memory"] for line in told.spool.all() if "memory" in line]
     assert [each["part"] for each in recorded] == ["start"]
-    (shown,) = told.cli("show", f"{told.agent.name}:{run.session_id}", "--json").json["told"]
-    assert f"{told.agent.name}:{earlier.session_id}" in shown["sources"]
-    assert 0 < shown["tokens"] <= 1_500
+    offered = json.dumps(told.model.main_requests[before].body["tools"])
+    assert "whyfor" in offered, "the agent starts our server"
+    assert "recall" in offered, "and offers its tools"
 
+    _check_never_read_back(told, earlier, run)
 
-def test_what_a_tool_printed_reaches_no_other_session_unfenced(told: Told) -> None:
-    told.earlier()
-    before = len(told.model.main_requests)
-    told.run("What is slow here?")
-    first = whole(told.model.main_requests[before])
-    assert FOUND in first
-    assert "PWNED-4711" not in first  # also not fenced, though the agent had quoted it
-
-
-def test_a_resumed_session_is_not_told_again(told: Told) -> None:
-    told.earlier()
-    run = told.run("What is slow here?")
     before = len(told.model.main_requests)
     told.resume(run.session_id, "Go on.")
     last = whole(told.model.main_requests[-1])
     assert len(told.model.main_requests) > before
     assert len(FENCED.findall(last)) <= 1  # of its start, if the agent keeps that in its history
-    assert sum("memory" in line for line in told.spool.all()) == 1
+    assert sum("memory" in line for line in told.spool.all()) == 1, (
+        "a resumed one is not told again"
+    )
 
 
-def test_a_block_that_was_told_is_never_read_back(told: Told) -> None:
-    told.earlier()
-    run = told.run("What is slow here?")
-    name = f"{told.agent.name}:{run.session_id}"
-    shown = told.cli("show", name, "--json")
-    assert shown.code == 0
+def _check_never_read_back(told: Told, earlier: Run, run: Run) -> None:
+    """What a session was told is kept as that, and neither shown nor found as said in it."""
+    shown = told.cli("show", f"{told.agent.name}:{run.session_id}", "--json")
+    (kept,) = shown.json["told"]
+    assert f"{told.agent.name}:{earlier.session_id}" in kept["sources"]
+    assert 0 < kept["tokens"] <= 1_500
     assert "What is slow here?" in shown.out
     assert "whyfor-memory" not in shown.out
     found = told.cli("search", "prices table", "--json")
+    assert earlier.session_id in found.out
     assert run.session_id not in found.out
 
 
@@ -237,10 +230,3 @@ def test_copilot_and_opencode_are_told_too_and_only_at_the_start(newcomer: Told)
     newcomer.resume(run.session_id, "Go on.")
     assert sum("memory" in line for line in newcomer.spool.all()) == 1
     assert len(FENCED.findall(whole(newcomer.model.main_requests[-1]))) <= 1
-
-
-def test_the_agent_starts_our_server_and_offers_its_tools(told: Told) -> None:
-    told.run("What is slow here?")
-    offered = json.dumps(told.model.main_requests[-1].body["tools"])
-    assert "whyfor" in offered
-    assert "recall" in offered

@@ -3,7 +3,6 @@ in between."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,7 +54,7 @@ def test_a_session_paused_in_the_middle_and_resumed(name: str, desk: Desk) -> No
         assert {path: path.read_bytes() for path in (desk.kept / "spool").iterdir()} == spooled, (
             "hooks were silent"
         )
-        assert json.loads(desk.whyfor("status", "--json"))["paused"]
+        assert desk.read("status")["paused"]
         desk.whyfor("ingest")
         assert_nowhere("canary", desk.kept)
         desk.whyfor("resume", *scope)
@@ -85,7 +84,7 @@ def test_a_session_paused_in_the_middle_and_resumed(name: str, desk: Desk) -> No
         path.unlink()
     desk.whyfor("ingest")
     assert_nowhere("canary", desk.kept)
-    assert json.loads(desk.whyfor("status", "--json"))["paused"] == []
+    assert desk.read("status")["paused"] == []
 
 
 @pytest.mark.parametrize("name", AGENTS)
@@ -103,7 +102,7 @@ def test_a_session_pauses_itself_from_inside(name: str, desk: Desk) -> None:
     )
     desk.whyfor("ingest")
     assert_nowhere("canary", desk.kept)
-    told = json.loads(desk.whyfor("show", first.session_id, "--json"))
+    told = desk.read("show", first.session_id)
     texts = [
         event["text"]
         for event in told["events"]

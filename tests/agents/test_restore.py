@@ -2,43 +2,26 @@
 
 from __future__ import annotations
 
+import functools
+import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Result
+from tests.conftest import Result, set_home
 from whyfor import config
 from whyfor.service.restore import RestoredSource, RestoreReport, RestoreRequest, restore
 
-from . import AGENTS, Agent, Call, Claude, Codex, Reply, Request, Run, Say, ScriptedModel
+from . import AGENTS, Agent, Call, Claude, Reply, Request, Run, Say, ScriptedModel
+from .conftest import make_repository
 from .script import Json
 
 Cli = Callable[..., Result]
 
 COMMIT = "git add -A && git commit -qm 'Plant a fern' && git log --oneline -1"
 FIRST, SECOND = "Plant the fern please", "Now water the cactus"
-
-
-@pytest.fixture(params=AGENTS)
-def agent(
-    request: pytest.FixtureRequest,
-    agent_home: Path,
-    agent_repo: Path,
-    scripted_model: ScriptedModel,
-) -> Agent:
-    return AGENTS[request.param](agent_home, agent_repo, scripted_model)
-
-
-@pytest.fixture
-def claude(agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> Claude:
-    return Claude(agent_home, agent_repo, scripted_model)
-
-
-@pytest.fixture
-def codex(agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> Codex:
-    return Codex(agent_home, agent_repo, scripted_model)
 
 
 def worked(agent: Agent) -> Run:
@@ -57,6 +40,67 @@ def worked(agent: Agent) -> Run:
     agent.model.add(Say("The cactus is wet."))
     agent.resume(run.session_id, SECOND)
     return run
+
+
+class Garden:
+    """An agent whose first session is done, and its home and repository as that left them."""
+
+    def __init__(self, name: str, folder: Path, model: ScriptedModel) -> None:
+        home, repo = folder / "now" / "home", folder / "now" / "repo"
+        home.mkdir(parents=True)
+        make_repository(repo)
+        self._now, self._kept = folder / "now", folder / "kept"
+        self.agent = AGENTS[name](home, repo, model)
+        self.run = worked(self.agent)
+        shutil.copytree(self._now, self._kept, symlinks=True)
+
+    def again(self) -> Garden:
+        """The same, without what another test did in it."""
+        shutil.rmtree(self._now)
+        shutil.copytree(self._kept, self._now, symlinks=True)
+        return self
+
+
+@pytest.fixture(scope="module")
+def gardens(
+    agents: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], Garden]]:
+    with ScriptedModel() as model:
+        yield functools.cache(
+            lambda name: Garden(name, tmp_path_factory.mktemp(f"garden-{name}"), model)
+        )
+
+
+@pytest.fixture
+def garden(
+    request: pytest.FixtureRequest,
+    gardens: Callable[[str], Garden],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Garden:
+    """The garden of the agent that the test names; its home is this test's."""
+    garden = gardens(request.param).again()
+    set_home(monkeypatch, garden.agent.home)
+    return garden
+
+
+each_agent = pytest.mark.parametrize("garden", AGENTS, indirect=True)
+of_claude = pytest.mark.parametrize("garden", ["claude"], indirect=True)
+of_codex = pytest.mark.parametrize("garden", ["codex"], indirect=True)
+
+
+@pytest.fixture(params=AGENTS)
+def agent(
+    request: pytest.FixtureRequest,
+    agent_home: Path,
+    agent_repo: Path,
+    scripted_model: ScriptedModel,
+) -> Agent:
+    return AGENTS[request.param](agent_home, agent_repo, scripted_model)
+
+
+@pytest.fixture
+def claude(agent_home: Path, agent_repo: Path, scripted_model: ScriptedModel) -> Claude:
+    return Claude(agent_home, agent_repo, scripted_model)
 
 
 def results(cli: Cli, session_id: str) -> list[int]:
@@ -96,10 +140,11 @@ def in_order(text: str, *words: str) -> bool:
     return -1 not in places and places == sorted(places)
 
 
+@each_agent
 def test_a_session_cut_at_its_commit_is_resumed_with_all_before_and_nothing_after(
-    agent: Agent, cli: Cli
+    garden: Garden, cli: Cli
 ) -> None:
-    run = worked(agent)
+    agent, run = garden.agent, garden.run
     cli("ingest")
     before, tokens = kept(agent), cli("stats", "--json").json["tokens"]
 
@@ -132,10 +177,11 @@ def test_a_session_cut_at_its_commit_is_resumed_with_all_before_and_nothing_afte
     ]
 
 
+@each_agent
 def test_the_story_of_a_commit_is_resumed(
-    agent: Agent, cli: Cli, monkeypatch: pytest.MonkeyPatch
+    garden: Garden, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worked(agent)
+    agent = garden.agent
     cli("ingest")
     monkeypatch.chdir(agent.cwd)
 
@@ -153,10 +199,11 @@ def test_the_story_of_a_commit_is_resumed(
     assert SECOND not in whole(sent)
 
 
+@each_agent
 def test_two_sessions_become_one_by_time_with_a_line_where_they_change(
-    agent: Agent, cli: Cli
+    garden: Garden, cli: Cli
 ) -> None:
-    first = worked(agent)
+    agent, first = garden.agent, garden.run
     agent.model.add(Call("shell", {"command": "echo beetle"}), Say("A beetle was seen."))
     second = agent.run("Look for beetles")
     assert second.code == 0, second
@@ -190,23 +237,17 @@ def test_two_sessions_become_one_by_time_with_a_line_where_they_change(
 
 
 @pytest.mark.parametrize(
-    ("origin", "target"),
+    ("garden", "target"),
     [("claude", "codex"), ("codex", "claude"), ("claude", "gemini"), ("gemini", "codex")],
+    indirect=["garden"],
 )
-def test_work_begun_in_one_agent_goes_on_in_another(
-    origin: str,
-    target: str,
-    agent_home: Path,
-    agent_repo: Path,
-    scripted_model: ScriptedModel,
-    cli: Cli,
-) -> None:
-    begun = AGENTS[origin](agent_home, agent_repo, scripted_model)
-    run = worked(begun)
+def test_work_begun_in_one_agent_goes_on_in_another(garden: Garden, target: str, cli: Cli) -> None:
+    begun, run = garden.agent, garden.run
+    origin = begun.name
     cli("ingest")
     tokens = cli("stats", "--json").json["tokens"]
 
-    other = AGENTS[target](agent_home, agent_repo, scripted_model)
+    other = AGENTS[target](begun.home, begun.cwd, begun.model)
     made = bring_back(
         RestoredSource(origin, run.session_id, results(cli, run.session_id)[-1]), into=other
     )
@@ -224,8 +265,11 @@ def test_work_begun_in_one_agent_goes_on_in_another(
     assert SECOND not in whole(sent)
 
 
-def test_a_session_is_resumed_in_another_work_tree(agent: Agent, cli: Cli, tmp_path: Path) -> None:
-    run = worked(agent)
+@each_agent
+def test_a_session_is_resumed_in_another_work_tree(
+    garden: Garden, cli: Cli, tmp_path: Path
+) -> None:
+    agent, run = garden.agent, garden.run
     cli("ingest")
     # Claude's name for it needs a hash
     elsewhere = tmp_path / "émoji🙂_tree" / ("long" * 40) / "other tree"
@@ -280,8 +324,9 @@ def test_subagents_of_claudes_come_along(claude: Claude, cli: Cli) -> None:
     assert "No more wombats." not in whole(sent)
 
 
-def test_what_claude_compacted_stays_compacted(claude: Claude, cli: Cli) -> None:
-    run = worked(claude)
+@of_claude
+def test_what_claude_compacted_stays_compacted(garden: Garden, cli: Cli) -> None:
+    claude, run = garden.agent, garden.run
     claude.resume(run.session_id, "/compact")
     claude.model.add(Say("The orchid blooms."), Say("Nothing new."))
     claude.resume(run.session_id, "What of the orchid?")
@@ -304,8 +349,9 @@ def test_what_claude_compacted_stays_compacted(claude: Claude, cli: Cli) -> None
     assert FIRST not in both
 
 
-def test_a_fork_of_codexs_stands_by_itself(codex: Codex, cli: Cli) -> None:
-    run = worked(codex)
+@of_codex
+def test_a_fork_of_codexs_stands_by_itself(garden: Garden, cli: Cli) -> None:
+    codex, run = garden.agent, garden.run
     codex.model.add(Say("The lily is yellow."))
     argv = codex.argv("What of the lily?")
     fork = codex._run([*argv[:-1], "fork", run.session_id, argv[-1]], 60, 5)

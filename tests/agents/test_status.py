@@ -19,7 +19,8 @@ from whyfor import config
 from whyfor.model.errors import NotFound
 from whyfor.model.signals import Signal
 from whyfor.model.status import Status
-from whyfor.store.open import reading
+from whyfor.service.ingest import ingest
+from whyfor.store.open import reading_local
 from whyfor.store.sqlite.connection import fetch
 from whyfor.story.status.inputs import StatusInput, of_event, of_process, of_signal
 from whyfor.story.status.judge import fold_inputs, judge_status, process
@@ -43,7 +44,7 @@ class Watcher:
 
     def signs(self) -> list[StatusInput]:
         """In the order they came to be, the transcript's after the hooks' of the same moment."""
-        with reading(self.settings) as library:
+        with reading_local(self.settings) as library:
             rows = fetch(
                 library.db,
                 "SELECT at, agent, event, cwd, session_id, data FROM signals WHERE "
@@ -79,7 +80,7 @@ class Watcher:
         return found
 
     def look(self, *, registry: bool) -> Status:
-        self.desk.whyfor("ingest")
+        ingest(self.settings)
         state = fold_inputs([*self.signs(), *(self.registry() if registry else [])])
         pid = process(state)
         return judge_status(state, int(time.time() * 1000), alive=_alive(*pid) if pid else None)

@@ -15,6 +15,7 @@ from tests.server.wire import served
 from tests.story.links.workshop import Agent, Repo, body
 from whyfor import config
 from whyfor.live.loop import LiveLoop
+from whyfor.model.attention import Firing
 from whyfor.model.status import LiveStatus
 from whyfor.service.ingest import sweep
 
@@ -80,6 +81,8 @@ class Audience:
     def publish(self) -> None: ...
 
     def stand(self, standings: Iterable[LiveStatus]) -> None: ...
+
+    def attend(self, firings: list[Firing], told: list[Firing]) -> None: ...
 
 
 @pytest.mark.parametrize("hostile", KINDS, indirect=True)

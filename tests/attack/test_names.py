@@ -26,7 +26,7 @@ from whyfor.model.paths import to_name, to_path, to_text
 from whyfor.service.doctor import examine
 from whyfor.service.ingest import ingest
 from whyfor.service.rebuild import rebuild
-from whyfor.store.open import reading
+from whyfor.store.open import reading_local
 
 Cli = Callable[..., Result]
 ODD = os.fsdecode(b"odd\xff\xfe")
@@ -140,7 +140,7 @@ def test_a_session_named_by_its_file_has_an_id_that_can_be_stored(
     results.write_text("a large result")
     os.utime(results, (1, 1))
     assert ingest(settings).unreadable == []
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         found = {name for (name,) in library.db.execute("SELECT session_id FROM sessions")}
     assert found == {"caf\ufffde9", "odd\ufffdff\ufffdfe"}
     assert cli("show", "caf\ufffde9", "--json").code == 0
@@ -261,7 +261,7 @@ def test_a_hook_in_an_odd_folder_says_where_it_ran(
         assert time.monotonic() - announced < 20, "the hook never said it"
         time.sleep(0.02)
     cli("ingest")
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         found = [
             cwd
             for (cwd,) in library.db.execute(

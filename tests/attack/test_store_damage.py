@@ -28,7 +28,7 @@ from whyfor.service.ingest import ingest
 from whyfor.service.rebuild import rebuild
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Journal, PauseEntry, PlaceEntry, SegmentEntry
-from whyfor.store.open import reading
+from whyfor.store.open import reading_local
 
 Cli = Callable[..., Any]
 
@@ -79,7 +79,7 @@ def without_database(settings: Settings) -> None:
 
 
 def sessions_in(settings: Settings) -> int:
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         return library.stats.totals().sessions
 
 
@@ -192,7 +192,7 @@ def test_forgetting_one_session_never_takes_another_with_it(
     forget(stored, home, ForgetArguments(reference=story("alpha").session_id))
     assert sessions_in(stored) == 3
     for session in kept.values():
-        with reading(stored) as library:
+        with reading_local(stored) as library:
             rows = library.db.execute(
                 "SELECT g.digest FROM segments g JOIN sources o ON o.id=g.source_id WHERE "
                 "o.session_id=?",
@@ -231,7 +231,7 @@ def test_what_was_forgotten_does_not_come_back_with_an_old_database(
     shutil.move(old, stored.database)
     assert "older" in ingest(stored).repairs[0]
     assert sessions_in(stored) == 3
-    with reading(stored) as library:
+    with reading_local(stored) as library:
         assert not library.db.execute(
             "SELECT 1 FROM sessions WHERE session_id=?", (story("alpha").session_id,)
         ).fetchall()

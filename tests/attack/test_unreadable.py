@@ -32,7 +32,8 @@ from whyfor.model.errors import StoreError
 from whyfor.service.doctor import examine
 from whyfor.service.ingest import ingest
 from whyfor.service.rebuild import rebuild
-from whyfor.store.open import reading
+from whyfor.store.open import reading_local
+from whyfor.store.sqlite.commit import save_mark
 from whyfor.store.sqlite.connection import translate
 
 Cli = Callable[..., Result]
@@ -87,7 +88,7 @@ def settings_in(tmp_path: Path, name: str) -> Settings:
 
 
 def names(settings: Settings) -> list[str]:
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         return sorted(
             str(name) for (name,) in library.db.execute("SELECT session_id FROM sessions")
         )
@@ -223,6 +224,31 @@ def test_a_failure_that_passes_costs_nothing(
         assert raiser.raised
         ingest(failing)
         same(failing, clean)
+
+
+def test_a_commit_that_fails_behind_its_journal_takes_the_journal_back(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = write_agents(home)
+    clean, failing = settings_in(tmp_path, "clean"), settings_in(tmp_path, "failing")
+    later = {name: files.pop(name) for name in ("codex", "last")}
+    for path in later.values():
+        path.rename(path.with_suffix(".later"))
+    ingest(failing)
+    for path in later.values():
+        path.with_suffix(".later").rename(path)
+    ingest(clean)
+    left = [MemoryError()]
+
+    def fail_once(db: Any, mark: Any) -> None:
+        if left:
+            raise left.pop()
+        save_mark(db, mark)
+
+    monkeypatch.setattr("whyfor.store.sqlite.commit.save_mark", fail_once)
+    assert ingest(failing).unreadable == []
+    assert not left
+    same(failing, clean)
 
 
 def test_what_is_wrong_with_the_store_still_ends_the_run(

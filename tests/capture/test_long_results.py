@@ -26,7 +26,7 @@ from whyfor.service.ingest import ingest
 from whyfor.service.rebuild import rebuild
 from whyfor.service.sessions import event_page, sessions
 from whyfor.service.show import session_item
-from whyfor.store.open import OpenStore, reading
+from whyfor.store.open import OpenStore, reading_local
 from whyfor.story.links.activity import acts
 from whyfor.story.session_lookup import load_conversation
 from whyfor.story.whole_text import whole_events
@@ -136,7 +136,7 @@ def test_who_asks_for_a_session_gets_all_of_it(
 
 
 def test_a_call_is_shown_whole_when_it_is_opened(settings: Settings, session: str) -> None:
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         number = library.sessions.find(session).id
         agent = library.sessions.find(session).agent
         events = list(library.conversation.events(number))
@@ -154,7 +154,7 @@ def test_a_commit_that_it_says_was_made_is_known(
 ) -> None:
     session = AGENTS[agent](home)
     ingest(settings)
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         number = library.sessions.find(session).id
         found_acts = acts(library.conversation.events(number))
     printed = [pair for made in found_acts.made for pair in made.printed]
@@ -179,7 +179,7 @@ def test_a_result_that_grows_is_told_as_it_is_now(settings: Settings, home: Path
     write(path, path.read_text().replace(json.dumps(now)[1:-1], "short"))
     ingest(settings)
     assert list(results(settings, ident, whole=True)) == ["short"]
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         assert library.conversation.long_texts(library.sessions.find(ident).id) == {}
 
 
@@ -202,7 +202,7 @@ def test_what_calls_were_given_stands_in_the_database_once(settings: Settings, h
     [call] = [e for e in load_conversation(settings, said.session_id).events if e.name == "Write"]
     assert call.text == "/code/shop/a.py\nhippopotamus\n\n7"
     assert call.text == call_text(call.data or {})
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         rows = list(library.db.execute("SELECT text FROM events WHERE kind='tool.call'"))
         assert rows == [("",)]
         texts = list(library.db.execute("SELECT text FROM event_texts WHERE kind='tool.call'"))
@@ -215,7 +215,7 @@ def test_what_calls_were_given_stands_in_the_database_once(settings: Settings, h
 
 def as_version_thirteen(settings: Settings) -> None:
     """Make the database what the version before would have written."""
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         rows = [
             (event.text, (number << 24) + event.seq)
             for (number,) in library.db.execute("SELECT id FROM sessions")
@@ -271,7 +271,7 @@ def test_one_that_cannot_be_read_again_as_a_whole_stays_as_it_is(
         segment.unlink()
     ingest(settings)
     assert OUTPUT in results(settings, codex_id(), whole=True)
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         assert library.mark("renew") == 0, "it is not tried again"
 
 
@@ -311,7 +311,7 @@ def test_every_long_result_of_the_corpus_is_told_whole(
     own = kept_at(picked, tmp_path / "own")
     ingest(own)
     long = 0
-    with reading(own) as library:
+    with reading_local(own) as library:
         for name in library.sessions.matching(Filters(), limit=None, subagents=True):
             long += shortened(library, name.id)
     assert long > 100

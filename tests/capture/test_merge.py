@@ -28,7 +28,7 @@ from whyfor.service.rebuild import rebuild
 from whyfor.store.address import parse_address
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Journal, MergedEntry, SegmentEntry
-from whyfor.store.open import open_store, reading
+from whyfor.store.open import open_store, reading_local
 
 APPENDS = 1000
 FILES = 40
@@ -103,9 +103,9 @@ def test_a_thousand_appends_are_few_files_and_are_written_a_few_times(
     store.db.pragma("synchronous", "off")
     put, written, known = blobs._put, [0], None
 
-    def counted(name: str, content: bytes) -> None:
+    def counted(path: Path, content: bytes) -> None:
         written[0] += len(content)
-        put(name, content)
+        put(path, content)
 
     monkeypatch.setattr(blobs, "_put", counted)
     clock = itertools.count(1_777_629_600_000)
@@ -206,7 +206,7 @@ def test_a_reader_that_learnt_where_things_are_reads_on_after_a_merge(
     growing: Growing, settings: Settings
 ) -> None:
     growing.grow(2)
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         [source] = library.capture.sources_of(library.sessions.find(growing.said.session_id))
         pieces = library.capture.pieces(source)
         growing.grow(25)

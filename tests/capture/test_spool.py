@@ -304,7 +304,8 @@ def test_what_git_told_is_understood(settings: Settings, spool: Spool) -> None:
         "git", "post-rewrite", f"{old} {new} {new} {third} ".encode(), args=["rebase"], sha=third
     )
     spool.add("git", "post-checkout", args=[old, new, "1"], sha=new)
-    spool.add("git", "pre-push", b"refs/heads/x ", args=["origin"], sha="")
+    pushed = f"refs/heads/x {new} refs/heads/y {old} (delete) {'0' * 40} refs/heads/z {old} half "
+    spool.add("git", "pre-push", pushed.encode(), args=["origin"], sha="", chain=[])
     spool.add(
         "git", "post-commit", sha=new, rebasing=True, env={"GIT_REFLOG_ACTION": "rebase (pick)"}
     )
@@ -317,7 +318,16 @@ def test_what_git_told_is_understood(settings: Settings, spool: Spool) -> None:
     assert found == [
         (third, "/code/shop", {"pairs": [[old, new], [new, third]], "cause": "rebase"}),
         (new, "/code/shop", {"moved": [old, new, "1"]}),
-        (None, "/code/shop", {"remote": "origin"}),
+        (
+            *(None, "/code/shop"),
+            {
+                "remote": "origin",
+                "refs": [
+                    ["refs/heads/x", new, "refs/heads/y"],
+                    ["(delete)", "0" * 40, "refs/heads/z"],
+                ],
+            },
+        ),
         (new, "/code/shop", {"rebasing": True, "action": "rebase (pick)"}),
         (None, "/code/other", {}),
     ]

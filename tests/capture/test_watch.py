@@ -324,7 +324,7 @@ def test_one_who_was_told_and_does_not_come_is_not_waited_for(hook: Installed) -
     bell = Doorbell(hook.home)
     bell.hang()
     hook.run("claude", "Stop")
-    when = time.time() - 6
+    when = hook.pending.stat().st_mtime - 6
     os.utime(hook.pending, (when, when))
     hook.run("claude", "Stop")
     await_that(lambda: len(hook.started()) == 1)
@@ -372,7 +372,7 @@ def test_whatever_lies_in_place_of_the_bell_hooks_do_their_work(what: str, hook:
     done = hook.run("claude", "Stop")
     assert (done.returncode, done.stdout, done.stderr, len(hook.lines())) == (0, b"", b"", 1)
     if what == "file":  # it looks like somebody who serves; the next hook finds out
-        when = time.time() - 6
+        when = hook.pending.stat().st_mtime - 6
         os.utime(hook.pending, (when, when))
         hook.run("claude", "Stop")
     await_that(lambda: len(hook.started()) == 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -244,7 +245,7 @@ def test_version_and_help_start_without_the_world() -> None:
         f"import sys; from whyfor.__main__ import main; main(sys.argv[1:]); sys.exit(9 if {heavy} "
         "else 0)"
     )
-    for argument, expected in (("--version", f"whyfor {__version__}"), ("--help", "Commands:")):
+    for argument, expected in (("--version", f"whyfor {__version__}"), ("--help", "Privacy:")):
         done = subprocess.run(
             [sys.executable, "-c", code, argument], capture_output=True, text=True, check=False
         )
@@ -256,7 +257,14 @@ def test_version_and_help_start_without_the_world() -> None:
 def test_every_command_has_help_with_its_options(command: str, cli: Cli) -> None:
     shown = cli(command, "--help")
     assert shown.code == 0
-    assert "--json" in shown.out or command == "mcp"  # which speaks nothing but JSON
+    # these speak nothing but JSON, or what the program says that they run
+    if "--json" in shown.out or command in ("lsp", "mcp", "run"):
+        return
+    _, _, parts = shown.out.partition("Commands:\n")
+    names = re.findall(r"^  (\S+)  ", parts, re.MULTILINE)
+    assert names
+    without = [name for name in names if "--json" not in cli(command, name, "--help").out]
+    assert without == []
 
 
 # -- the shortest question -----------------------------------------------------------------------

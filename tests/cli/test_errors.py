@@ -35,7 +35,7 @@ def ingested(home: Path, cli: Cli) -> list[str]:
         (["show", "zzzz"], "not_found"),
         (["show", ""], "not_found"),
         (["sessions", "--since", "someday"], "bad_input"),
-        (["sessions", "--agent", "cursor"], "bad_input"),
+        (["sessions", "--agent", "nobody"], "bad_input"),
         (["sessions", "--project", "nowhere"], "not_found"),
         (["search", "!!!"], "bad_input"),
         (["search", '"open'], "bad_input"),

@@ -117,7 +117,7 @@ def test_log_takes_one_of_all_branch_and_range(repository: Path, cli: Cli) -> No
     for arguments in (["--all", "main"], ["--all", "--branch", "main"], ["main", "--branch", "x"]):
         assert cli("log", *arguments, "--json").json["error"]["kind"] == "usage"
     assert cli("log", "--branch", "nowhere", "--json").json["error"]["kind"] == "bad_input"
-    assert cli("log", "--agent", "cursor", "--json").json["error"]["kind"] == "bad_input"
+    assert cli("log", "--agent", "nobody", "--json").json["error"]["kind"] == "bad_input"
 
 
 def test_the_first_line_of_log_is_head_also_where_commits_share_a_request(
@@ -418,7 +418,7 @@ def test_bash_completes_commands_options_agents_and_sessions(
         timeout=120,
     )
     commands, options, agents, sessions, settings = done.stdout.splitlines()
-    assert set(commands.split()) == {"sessions", "search", "serve"}
+    assert set(commands.split()) == {"sessions", "search", "serve", "server"}
     assert options == "--since"
     assert set(agents.split()) == {"codex", "continue", "copilot"}
     assert ids[0].startswith(sessions)
@@ -485,7 +485,7 @@ def test_completing_a_command_imports_none(program: dict[str, str]) -> None:
 def test_the_manual_page_has_every_command_and_option(cli: Cli, tmp_path: Path) -> None:
     page = cli("man").out
     for name in COMMANDS:
-        assert f".SS whyfor {name} " in page
+        assert f".SS whyfor {name.replace('-', chr(92) + '-')} " in page
     assert r"\-\-no\-pager" in page
     path = tmp_path / "whyfor.1"
     path.write_text(page)

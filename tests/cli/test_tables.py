@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from rich.text import Text
 
 from tests.conftest import Result
 from tests.transcripts import Transcript
@@ -158,8 +159,36 @@ def test_a_column_without_room_moves_below_the_title() -> None:
     assert {"in", "1,234,567,890", "9,876,543,210"} <= set(folded)
 
 
+def test_a_table_that_names_nothing_to_fold_cuts_no_number_either() -> None:
+    table = FittedTable("asked", "id", "action", "by", "after", title="action")
+    table.add("2026-06-25 01:50", "b166df6d", "Run the tests", "you, terminal", "≤ 45 min 22 s")
+    told = _printed(table, 44)
+    assert max(map(len, told)) <= 44
+    assert told[1].split()[:3] == ["2026-06-25", "01:50", "b166df6d"]
+    assert "by you, terminal · after ≤ 45 min 22 s" in " ".join(" ".join(told).split())
+
+
 def test_what_would_act_on_a_terminal_is_shown_by_number_in_a_cell() -> None:
     table = FittedTable("name", title="name", wrap=True)
     table.add("evil\x1b[2J\nname")
     assert "\x1b" not in "".join(_printed(table, 60))
     assert len(_printed(table, 60)) == 2
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_rows_of_one_line_look_as_in_a_table_that_wraps(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headings = ("agent", "title", "turns", "when")
+    table = FittedTable(*headings, title="title", right=("turns",), drop=("when",))
+    table.add(AgentCell("claude"), Text("潮汐 " * 30, style="bold"), "7", "2 h")
+    table.add(AgentCell("codex", "gemini"), "Two\nlines\x1b[31m", "1,234", "")
+    table.add(AgentCell(), "", "", "")
+    ours = _printed(table, width)
+    monkeypatch.setattr(
+        FittedTable,
+        "_print_lines",
+        lambda self, out, layout, shown: self._print_table(out, layout, shown, []),
+    )
+    assert ours == _printed(table, width)
+    assert len(ours) >= 4

@@ -11,7 +11,7 @@ import signal
 import subprocess
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import pytest
@@ -57,17 +57,41 @@ def prepared(machine: Machine, phase: str) -> Settings:
     return reference
 
 
+class Wanted(NamedTuple):
+    """What there is to read where nothing went wrong."""
+
+    rows: Any
+    stored: Any
+    words: Any
+
+
+def read_wanted(reference: Settings, *, small: bool) -> Wanted:
+    segments = not small  # in small steps they are cut elsewhere after a fault
+    return Wanted(
+        derived(reference, segments=segments),
+        stored_bytes(reference),
+        found(reference, "apples", "hippopotamus"),
+    )
+
+
 class Stage(Kept):
     """A machine with work for one ingest, which can be had again as often as it was done."""
 
-    def __init__(self, folder: Path, phase: str, *, small: bool = False) -> None:
+    def __init__(
+        self, folder: Path, phase: str, *, small: bool = False, command: str = "ingest"
+    ) -> None:
+        self.command = command
         machine = Machine(folder, small=small)
         self.reference = prepared(machine, phase)
         super().__init__(machine)
 
     @functools.cached_property
+    def wanted(self) -> Wanted:
+        return read_wanted(self.reference, small=self.machine.small)
+
+    @functools.cached_property
     def strikes(self) -> dict[str, list[int]]:
-        return strikes(self.again())
+        return strikes(self.again(), self.command)
 
 
 @pytest.fixture(scope="module", params=["first", "later"])
@@ -75,20 +99,38 @@ def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return Stage(tmp_path_factory.mktemp("stage") / "machine", request.param)
 
 
+@pytest.fixture(scope="module")
+def small_stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in SMALL.items():
+            patched.setattr(f"whyfor.capture.{name}", value)
+        return Stage(tmp_path_factory.mktemp("small") / "machine", "first", small=True)
+
+
+@pytest.fixture(scope="module")
+def read_stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    """A machine that has read everything and rebuilds it."""
+    folder = tmp_path_factory.mktemp("read") / "machine"
+    stage = Stage(folder, "later", command="rebuild")
+    ingest(stage.machine.settings)
+    stage.keep()
+    return stage
+
+
 def assert_recovered(machine: Machine, reference: Settings) -> None:
+    assert_recovered_to(machine, read_wanted(reference, small=machine.small))
+
+
+def assert_recovered_to(machine: Machine, wanted: Wanted) -> None:
     """Ingesting again gives the same as if nothing had happened; so does a rebuild, and the next
     ingest has no work."""
     ingest(machine.settings)
-    segments = not machine.small  # in small steps they are cut elsewhere after a fault
-    wanted = derived(reference, segments=segments)
-    assert_equal(derived(machine.settings, segments=segments), wanted)
-    assert stored_bytes(machine.settings) == stored_bytes(reference)
-    assert found(machine.settings, "apples", "hippopotamus") == found(
-        reference, "apples", "hippopotamus"
-    )
+    now = read_wanted(machine.settings, small=machine.small)
+    assert_equal(now.rows, wanted.rows)
+    assert (now.stored, now.words) == (wanted.stored, wanted.words)
     assert ingest(machine.settings).new_records == 0
     assert rebuild(machine.settings).gaps == []
-    assert_equal(derived(machine.settings, segments=segments), wanted)
+    assert_equal(derived(machine.settings, segments=not machine.small), wanted.rows)
 
 
 def assert_told(done: Done) -> None:
@@ -113,7 +155,7 @@ def test_killed_at_a_system_call_and_run_again_equals_never_killed(call: str, st
         killed += done.code == -signal.SIGKILL
         with suppress(WhyforError):  # whatever is there is shown, or that nothing is there yet
             sessions(machine.settings, SessionFilter(), limit=20, everything=False)
-        assert_recovered(machine, stage.reference)
+        assert_recovered_to(machine, stage.wanted)
     assert killed > len(points) // 2
 
 
@@ -134,9 +176,9 @@ def test_killed_again_and_again_it_still_gets_there(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("strace", "small_steps")
 @pytest.mark.parametrize("call", ["pwrite64", "fdatasync", "write", "rename", "unlink"])
 def test_killed_between_the_batches_of_one_file_it_goes_on_where_it_was(
-    call: str, tmp_path: Path
+    call: str, small_stage: Stage
 ) -> None:
-    stage = Stage(tmp_path / "machine", "first", small=True)
+    stage = small_stage
     assert b'{"entry":"merged"' in stage.reference.journal.read_bytes()
     went_on = 0
     for number in spread(stage.strikes[call], POINTS):
@@ -144,17 +186,15 @@ def test_killed_between_the_batches_of_one_file_it_goes_on_where_it_was(
         machine.traced("-e", f"inject={call}:signal=KILL:when={number}")
         rest = ingest(machine.settings).new_records
         went_on += 0 < rest < ingest(stage.reference).records
-        assert_recovered(machine, stage.reference)
+        assert_recovered_to(machine, stage.wanted)
     assert went_on
 
 
 @pytest.mark.usefixtures("strace")
 @pytest.mark.parametrize("call", ["pwrite64", "fdatasync", "unlink", "openat"])
-def test_a_rebuild_that_is_killed_leaves_a_store_that_works(call: str, tmp_path: Path) -> None:
-    stage = Stage(tmp_path / "machine", "later")
-    ingest(stage.machine.settings)
-    stage.keep()
-    points = spread(strikes(stage.machine, "rebuild")[call], 4)
+def test_a_rebuild_that_is_killed_leaves_a_store_that_works(call: str, read_stage: Stage) -> None:
+    stage = read_stage
+    points = spread(stage.strikes[call], 4)
     killed = 0
     for number in points:
         machine = stage.again()
@@ -163,7 +203,7 @@ def test_a_rebuild_that_is_killed_leaves_a_store_that_works(call: str, tmp_path:
         )
         killed += done.code == -signal.SIGKILL
         assert machine.run("sessions").code == 0
-        assert_recovered(machine, stage.reference)
+        assert_recovered_to(machine, stage.wanted)
     assert killed > len(points) // 2
 
 
@@ -224,7 +264,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(stage: Stage) -> None:
             assert_told(done)
             assert re.search(DISK_FULL, done.err), done.err
             failed += 1
-        assert_recovered(machine, stage.reference)
+        assert_recovered_to(machine, stage.wanted)
     assert failed >= 3
 
 

@@ -18,6 +18,7 @@ from whyfor.git.history import (
     read_changes,
     resolve_commits,
 )
+from whyfor.git.line_changes import LineChange, read_line_changes
 from whyfor.git.place import GitDir
 from whyfor.model.errors import BadInput
 
@@ -496,3 +497,28 @@ def test_binary_changes_have_different_patch_ids(repository: Repository) -> None
         repository.write("image.png", data)
         shas.append(repository.commit())
     assert len(set(patch_ids(repository.folder, shas[1:]).values())) == 2
+
+
+# -- where lines come ----------------------------------------------------------------------------
+
+
+def test_where_lines_come_is_the_same_by_the_lines_and_without_them(
+    repository: Repository,
+) -> None:
+    repository.write("a.txt", "".join(f"{n}\n" for n in range(20)))
+    repository.write("old.txt", "".join(f"kept {n}\n" for n in range(20)))
+    shas = [repository.commit()]
+    # lines that look like headers, a line without an end, a renamed file, a link, a file that goes
+    repository.write("a.txt", "-- a/a.txt\n++ b\n" + "".join(f"{n}\n" for n in range(3, 19)))
+    shas.append(repository.commit())
+    repository.write("a.txt", "@@ -1 +1 @@\ndiff --git a/x b/x\n\\ none\nno end")
+    repository.git("mv", "old.txt", "new.txt")
+    repository.write("new.txt", "".join(f"kept {n}\n" for n in range(19)) + "another")
+    (repository.folder / "link").symlink_to("a.txt")
+    shas.append(repository.commit())
+    repository.git("rm", "-q", "a.txt")
+    shas.append(repository.commit())
+    told = dict(read_line_changes(repository.folder, shas))
+    for sha in shas:
+        assert [LineChange.of(change) for change in repository.changed(sha)] == told[sha]
+    assert [change.plain for change in told[shas[2]]] == [True, False, True]

@@ -22,10 +22,14 @@ STARTERS = {
     "git/run.py",
     "cli/pager.py",
     "service/doctor/hooks.py",
+    "store/postgres/backup.py",  # pg_dump and pg_restore, of a server
     "service/doctor/mcp.py",
     "live/notify.py",
     "privacy/rule_check.py",
     "recall/model_client.py",
+    "service/pr/post.py",  # gh and glab, where a person asks to post
+    "capture/recorder.py",  # the program that a person records
+    "service/run.py",  # an ingest of what was recorded
 }
 PLUMBING = set(
     "rev-parse rev-list cat-file diff-tree diff-index ls-files ls-tree check-attr check-ignore "

@@ -254,7 +254,11 @@ def test_what_the_shell_saw_of_the_processes_above_is_taken_over(hook: Installed
 def test_what_git_tells_its_hooks_is_kept_but_for_a_remotes_address(hook: Installed) -> None:
     hook.run("git", "post-checkout", "a" * 40, "b" * 40, "1", "--chain", "")
     hook.run("git", "pre-push", "origin", "https://user:password@host/x.git", "--chain", "")
-    assert [line.header["args"] for line in hook.lines()] == [["a" * 40, "b" * 40, "1"], ["origin"]]
+    url = "https://user:password@host/x.git"
+    hook.run("git", "pre-push", url, url, "--chain", "")
+    assert [line.header["args"] for line in hook.lines()] == [
+        *(["a" * 40, "b" * 40, "1"], ["origin"], ["https://host/x.git"]),
+    ]
     assert b"password" not in next(hook.spool.iterdir()).read_bytes()
 
 
@@ -309,12 +313,12 @@ def test_a_session_of_claude_is_told_to_the_commands_it_runs(  # noqa: PLR0913 -
     env = {"CLAUDE_ENV_FILE": str(file), **({"CLAUDE_CODE_SESSION_ID": own} if own else {})}
     hook.run(agent, event, payload=given.encode(), env=env)
     told = subprocess.run(
-        ["/bin/sh", "-c", f". {file}; echo $OTHER $WHYFOR_SESSION"],
+        ["/bin/sh", "-c", f". {file}; echo $OTHER $WHYFOR_SESSION claude:$CLAUDE_SESSION_ID"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert told.stdout.split() == ["1", exported] if exported else ["1"]
+    assert told.stdout.split() == (["1", exported, exported] if exported else ["1", "claude:"])
 
 
 def git(folder: Path, *words: str) -> str:

@@ -25,13 +25,14 @@ from whyfor.live.feed import FeedItem
 from whyfor.live.hub import RING_ITEMS, StreamFilter
 from whyfor.live.loop import LiveLoop
 from whyfor.locks import ingest_lock
+from whyfor.model.attention import Firing
 from whyfor.model.errors import NotFound
 from whyfor.model.memory import MemoryFilter
 from whyfor.model.status import LiveStatus
 from whyfor.recall.block_files import renew_memory
 from whyfor.service.ingest import ingest, sweep
 from whyfor.service.rebuild import rebuild
-from whyfor.store.open import reading
+from whyfor.store.open import reading_local
 from whyfor.store.protocol import Store
 
 from . import Live
@@ -88,6 +89,9 @@ class Quiet:
 
     def stand(self, standings: object) -> None:
         self.standings = list(standings)  # type: ignore[call-overload]
+
+    def attend(self, firings: list[Firing], told: list[Firing]) -> None:
+        self.firings, self.told = firings, told
 
 
 @pytest.fixture
@@ -191,7 +195,7 @@ def test_a_line_that_is_written_in_two_pieces_is_heard_once(
 def stored(settings: Settings, agent: Agent) -> int:
     """Bytes of its transcript; none while the database is being made."""
     try:
-        with reading(settings) as library:
+        with reading_local(settings) as library:
             sql = "SELECT position + tail FROM sources WHERE path=?"
             found = library.db.execute(sql, (str(agent.path),)).fetchone()
     except NotFound:
@@ -541,7 +545,7 @@ def test_what_hooks_left_is_read_before_it_ends(settings: Settings, agent: Agent
     assert wake.is_asked(settings.home)
     watching.close()
     assert not hook.pending.exists()
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         assert library.db.execute("SELECT count(*) FROM signals").fetchone() == (1,)
 
 
@@ -621,7 +625,7 @@ def test_notes_of_a_session_are_made_while_it_goes_on(settings: Settings, agent:
 
 
 def notes(settings: Settings) -> list[str]:
-    with suppress(NotFound), reading(settings) as library:
+    with suppress(NotFound), reading_local(settings) as library:
         found = library.memory.observations(MemoryFilter(), None)
         return [each.observation.title for each in found]
     return []
@@ -673,6 +677,6 @@ def test_somebody_who_holds_the_lock_for_long_is_said(settings: Settings, home: 
     clock[0] = 301.0
     watching.turn(rung=True)
     assert hub.trouble is None
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         assert library.sessions.find(agent.id).messages == 2
     watching.close()

@@ -322,3 +322,32 @@ def test_the_prompt_tells_what_happened_here_before(client: LineClient) -> None:
     assert FOUND in told[0]["content"]["text"]
     given = {"name": prompt["name"], "arguments": {"branch": "nowhere"}}
     assert client.ask("prompts/get", given)["error"]["code"] == -32602
+
+
+def test_an_agent_can_ask_what_its_changes_undo(client: LineClient, shop: Path) -> None:
+    quiet = client.call("timeline", around="changes")
+    assert "Nothing that was decided earlier is undone" in words(quiet)
+    (shop / "basket.py").write_text("prices.touch(table)\n")
+    told = words(client.call("timeline", around="changes"))
+    assert "This breaks a rule" in told
+    assert "Never touch the prices table." in told
+
+
+def test_others_at_work_here_are_told_with_the_files_they_touch(
+    shop: Path, home: Path, cli: Cli, client: LineClient
+) -> None:
+    alone = client.call("timeline", around="others")
+    assert words(alone).count("No other session is open") == 1
+    talk = Transcript("colleague", cwd=str(shop), branch="prices", live=True)
+    talk.prompt(f"Round the prices with {SECRET}")
+    given = {"file_path": str(shop / "basket.py"), "old_string": "a", "new_string": "b"}
+    talk.call("Edit", given)
+    talk.save(home)
+    elsewhere = Transcript("abroad", cwd="/code/farm", live=True)
+    elsewhere.prompt("Feed the chickens")
+    elsewhere.save(home)
+    assert cli("ingest").code == 0
+    told = words(client.call("timeline", around="others"))
+    assert "running on prices" in told and "Wrote: basket.py" in told
+    assert "Round the prices" in told and SECRET not in told
+    assert "chickens" not in told and "Do not edit a file" in told

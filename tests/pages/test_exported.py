@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
 from tests.conftest import Result
+from tests.story.links.workshop import Agent, Clock, Repo
 from tests.transcripts import Transcript
 
 LONG = "src/" + "a_directory_with_a_long_name/" * 8 + "file.py"
@@ -36,3 +38,58 @@ def test_an_exported_session_fits_the_window(
     wide = page.evaluate("document.documentElement.scrollWidth")
     assert wide <= width
     assert page.locator("main").bounding_box()["width"] >= min(width, 896) - 1  # type: ignore[index]
+
+
+def test_an_exported_story_prints_to_pages(
+    home: Path,
+    cli: Callable[..., Result],
+    browser: Browser,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    repo = Repo.made(tmp_path / "code", Clock())
+    monkeypatch.chdir(repo.path)
+    for number in range(3):
+        agent = Agent(f"s{number}", repo)
+        agent.prompt(f"Write part {number}. " + "Say every word of it. " * 40)
+        agent.write(f"part{number}.py", "wide = " + "1 + " * 200 + "1\n" + "line = 1\n" * 150)
+        agent.say("Done:\n\n```\n" + "a_very_long_line_of_code(" * 30 + "\n```\n")
+        repo.commit(f"Part {number}")
+        agent.save(home)
+    cli("ingest")
+    file = tmp_path / "story.html"
+    arguments = ("--tools", "--format", "html", "--output", file)
+    assert cli("export", "HEAD~3..HEAD", *arguments).code == 0
+    page = browser.new_page(viewport={"width": 680, "height": 980}, color_scheme="dark")
+    try:
+        page.set_content(file.read_text())
+        printed = page.pdf(format="A4", print_background=True)
+        # the overview with the first commit, then a page for each of the others at least
+        assert printed.startswith(b"%PDF")
+        assert len(re.findall(rb"/Type\s*/Page\b", printed)) >= 3
+        page.emulate_media(media="print")
+        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+        found = page.evaluate(
+            """() => {
+              const style = (name) => getComputedStyle(document.querySelector(name));
+              const all = [...document.querySelectorAll("main *")];
+              return {
+                wide: document.documentElement.scrollWidth,
+                ink: style("body").color,
+                paper: style("body").backgroundColor,
+                prompt: style(".prompt").breakInside,
+                heading: style("h2").breakAfter,
+                chapters: [...document.querySelectorAll(".commit")].map(
+                  (one) => getComputedStyle(one).breakBefore),
+                scrolled: all.filter((one) => one.scrollWidth > one.clientWidth + 1
+                  && getComputedStyle(one).overflowX !== "visible").length,
+              };
+            }"""
+        )
+    finally:
+        page.close()
+    assert found["wide"] <= 680 and found["scrolled"] == 0
+    assert found["ink"] == "rgb(24, 29, 36)"  # dark ink also for those who read in the dark
+    assert found["paper"] == "rgba(0, 0, 0, 0)"
+    assert (found["prompt"], found["heading"]) == ("avoid", "avoid")
+    assert found["chapters"] == ["auto", "page", "page"]

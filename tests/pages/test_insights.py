@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.transcripts import Transcript
 from whyfor.config import Settings
@@ -486,3 +486,30 @@ def test_nothing_that_was_said_acts(
             )
         axe(page)
         page.goto("about:blank")
+
+
+def test_causes_of_failures_have_examples_that_lead_to_them(
+    settings: Settings, browser: Browser, axe: Callable[[Page], None]
+) -> None:
+    made = Transcript("broken", live=True)
+    made.prompt("Run the tests")
+    made.call("Bash", {"command": "pytest"}, "Exit code 1\nFAILED a.py\n2 failed", failed=True)
+    made.call("Bash", {"command": "tox"}, "bash: tox: command not found", failed=True)
+    made.save(settings.user_home)
+    ingest(settings)
+    found = overview(settings, InsightsRequest()).causes
+    assert [(one.cause, one.times, one.sessions) for one in found] == [
+        ("dependency", 1, 1),
+        ("test", 1, 1),
+    ]
+    (example,) = found[1].examples
+    assert (example.title, example.seq) == ("Run the tests", 4)
+    with Site(settings) as site:
+        page = browser.new_page()
+        site.open(page, "/insights")
+        page.get_by_text("Missing dependency").click()
+        expect(page.locator(".cause-examples code").first).to_contain_text("tox: command not found")
+        axe(page)
+        page.locator(".cause-examples a").first.click()
+        expect(page.locator("h1")).to_contain_text("Run the tests")
+        page.close()

@@ -372,6 +372,9 @@ def test_what_is_over_is_cut_to_a_few_rows(
     expect(page.locator(".row")).to_have_count(12)
     page.get_by_role("link", name="All of the last day").click()
     expect(page.locator(".row")).to_have_count(30)
+    page.get_by_role("link", name="All sessions today").click()
+    expect(page.locator("h1")).to_have_text("Sessions")
+    assert "since=today" in page.url
 
 
 # -- without anything ----------------------------------------------------------------------------

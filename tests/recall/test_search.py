@@ -105,7 +105,7 @@ def test_hits_have_every_promised_field_and_a_snippet_with_the_word(
     (hit,) = search("zebra")
     assert set(hit) == set(
         "type agent session_id seq turn kind created_at project title snippet score "
-        "found_in copies passages notes".split()
+        "found_in copies passages notes from".split()
     )
     assert "zebra-striped" in hit["snippet"]
     assert hit["turn"] == 2

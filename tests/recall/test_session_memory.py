@@ -10,9 +10,9 @@ import pytest
 from tests.cases import check_each
 from whyfor.model.events import StoredEvent
 from whyfor.model.memory import Observation, SessionMemory
-from whyfor.recall.command_families import check_in
 from whyfor.recall.sentences import sentences
 from whyfor.recall.session_memory import PER_SESSION, derive_memory
+from whyfor.story.command_families import check_in
 
 NOW = 1_777_629_600_000
 

@@ -9,9 +9,10 @@ import pytest
 
 from tests.agents.samples import Sample, sample
 from tests.conftest import Result
-from whyfor.agents import AGENTS
+from whyfor.agents import AGENTS, IMPORTED, RECORDED
 
 Cli = Callable[..., Result]
+CODING = [name for name in AGENTS if name not in (*IMPORTED, *RECORDED)]
 
 
 def test_every_agent_is_listed_and_those_found_here_come_first(home: Path, cli: Cli) -> None:
@@ -40,7 +41,7 @@ def test_hooks_that_init_installed_are_told(home: Path, cli: Cli) -> None:
 def test_the_table_fits_a_terminal(home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert "No agent was found here" in cli("agents").out
-    for name in AGENTS:
+    for name in CODING:
         sample(name).write(home)
     cli("ingest")
     shown = cli("agents").out
@@ -49,7 +50,7 @@ def test_the_table_fits_a_terminal(home: Path, cli: Cli, monkeypatch: pytest.Mon
         assert agent.title in shown
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", CODING)
 def test_what_an_agent_is_said_not_to_tell_its_sample_lacks(name: str) -> None:
     assert set(AGENTS[name].facts.untold) == lacks(sample(name))
 

@@ -15,7 +15,7 @@ from tests.conftest import Result
 from tests.story.links.workshop import Agent, Clock, Repo, Workshop
 from whyfor.config import Settings
 from whyfor.service.commit import commit_page
-from whyfor.store.open import reading
+from whyfor.store.open import reading_local
 
 Cli = Callable[..., Result]
 WRITTEN = """def total(order):
@@ -95,14 +95,14 @@ def test_every_line_has_its_turn_and_its_evidence(
         "person": 1,
     }
     # what was kept is read back; what is computed anew is the same, and kept
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         kept = library.lines.of_commits([shop.repo.head])
     assert kept[shop.repo.head].files[0].path == "total.py"
     assert cli("rebuild").code == 0
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         library.lines.of_commits([shop.repo.head])
     assert cli("blame", "total.py", "--json").json == told
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         assert library.lines.of_commits([shop.repo.head]) != {}
 
 
@@ -231,13 +231,13 @@ def test_forgetting_leaves_no_byte_of_the_lines_in_the_store(
     agent.write(SECRET, WRITTEN)
     sha = shop.repo.commit("A file")
     shop.ingest(agent)
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         assert library.lines.of_commits([sha])[sha].files[0].path == SECRET
     files = [path for path in settings.home.rglob("whyfor.db*") if path.is_file()]
     call = agent.lines[1]["message"]["content"][0]["id"].encode()
     assert any(call in path.read_bytes() for path in files)
     assert cli("forget", agent.session_id, "--yes").code == 0
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         assert library.lines.of_commits([sha]) == {}
     for path in settings.home.rglob("*"):
         if path.is_file():

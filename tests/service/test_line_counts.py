@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Result
-from tests.story.links.workshop import Agent, Clock, Repo, Workshop, part_of
+from tests.story.links.workshop import Agent, Clock, Repo, Workshop, body, part_of
 from whyfor.config import Settings
 from whyfor.service.commit import commit_page
 
@@ -103,3 +103,15 @@ def test_a_commit_that_only_removes_lines_is_told_without_a_count(
     words = [proof.words for proof in commit_page(settings, sha).proofs]
     assert words == [part["why"]] == ["wrote lines that it changes"]
     assert part["lines"] is None
+
+
+def test_a_file_too_long_to_look_at_is_unknown_and_hides_no_other(shop: Workshop, cli: Cli) -> None:
+    agent = Agent("s1", shop.repo)
+    agent.prompt("Write the rules")
+    agent.write("rules.py", body("rule", 8))
+    shop.repo.write("made.txt", "made\n" * 70_000)
+    agent.commit("Rules")
+    shop.ingest(agent)
+    files = {file["path"]: file for file in cli("lines", "--json").json["files"]}
+    assert files["rules.py"]["agent"] == 8
+    assert (files["made.txt"]["unknown"], files["made.txt"]["person"]) == (70_000, 0)

@@ -20,6 +20,7 @@ from whyfor import config
 from whyfor.config import Settings
 from whyfor.live import notify as notifying
 from whyfor.live.notify import NoticeFinder, Notification, Notifier, NotifySettings
+from whyfor.model.attention import Firing
 from whyfor.model.status import LiveStatus, PendingApproval, Summary
 from whyfor.privacy.samples import expand
 from whyfor.service.doctor import examine
@@ -44,6 +45,8 @@ class Quiet:
 
     def stand(self, standings: Any) -> None:
         self.standings = list(standings)
+
+    def attend(self, firings: list[Firing], told: list[Firing]) -> None: ...
 
 
 class Told:
@@ -122,6 +125,7 @@ def test_a_request_is_told_once_however_often_it_is_heard_of(told: Told) -> None
         "project": "example.com/acme/checkout",
         "title": "Deploy it",
         "text": "Bash: make deploy",
+        "level": "act",
     }
 
 
@@ -247,6 +251,7 @@ def test_a_turn_lasts_through_its_requests(told: Told) -> None:
         "title": "",
         "project": "",
         "text": "After 7 min. Made it",
+        "level": "know",
     }
 
 
@@ -316,7 +321,8 @@ def test_the_desktop_gets_words_as_words() -> None:
         "status": "",
         "session": "",
     }
-    argv, _ = notifying._desktop(words, "waiting_approval")
+    notice = notifying.Notification("waiting_approval", "", "", "", "")
+    argv, _ = notifying._desktop(words, notice)
     at = argv.index("--")
     assert argv[0] == "notify-send" and argv[at + 1] == "Needs approval · shop"
     assert argv[at + 2 :] == ["-x &lt;b&gt;a&lt;/b&gt; &amp; \\\\n – t"]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.samples import sample
 from tests.conftest import Result
 from tests.story.links.workshop import Agent, Clock, Repo, Workshop, body
 from whyfor.config import Settings
@@ -76,3 +77,18 @@ def test_restore_names_a_session_by_an_id_that_works(agents: list[Agent], cli: C
     told = re.search(r"session (\S+) has no part in", done.err)
     assert told
     assert _takes(cli, told[1]) == first.session_id
+
+
+def test_a_word_that_all_ids_of_an_agent_begin_with_is_not_all_that_is_printed(
+    home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kimi = sample("kimi")
+    assert kimi.session_id.startswith("session_")
+    kimi.write(home)
+    assert cli("ingest").code == 0
+    monkeypatch.setenv("COLUMNS", "80")
+    told = cli("sessions", "--all")
+    printed = re.search(r"session_\w+", told.out)
+    assert printed and len(printed[0]) > len("session_a")
+    assert _takes(cli, printed[0]) == kimi.session_id
+    assert max(len(line) for line in told.out.splitlines()) <= 80

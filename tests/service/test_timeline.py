@@ -92,3 +92,40 @@ def test_a_copy_is_drawn_only_from_where_it_goes_on_by_itself(
     assert len(lanes[second]) == 1
     assert [piece.below != "" for piece in lanes[first]].count(True) == 1, "the fork begins above"
     assert view.pending is None
+
+
+def test_restored_copies_are_no_work_that_waits_for_a_commit(
+    shop: Workshop, settings: Settings
+) -> None:
+    agent = Agent("s1", shop.repo)
+    agent.prompt("Add a cart and a till")
+    agent.write("cart.py", body("cart"))
+    agent.write("till.py", body("till"))
+    agent.commit("Add a cart and a till")
+    agent.say("Both are there.")
+    shop.ingest(agent)
+    for _ in range(3):
+        assert shop.cli("restore", "HEAD", "--yes", "--json").code == 0
+    shop.ingest()
+    copies = [one for one in shop.cli("sessions", "--all", "--json").json if one["copy_of"]]
+    assert len(copies) == 3
+    assert _view(settings).pending is None, "the tree is clean"
+
+    shop.repo.write("cart.py", "a person's own change\n")
+    pending = _view(settings).pending
+    told = [] if pending is None else [one.session_id for one in pending.sessions]
+    assert not {one["session_id"] for one in copies} & set(told), "nobody opened a copy"
+    shop.repo.git("checkout", "-q", "cart.py")
+
+    opened = Agent("s2", shop.repo)
+    opened.session_id = copies[0]["session_id"]
+    place = next(shop.home.rglob(f"{opened.session_id}.jsonl"))
+    opened.prompt("And a bell")
+    opened.write("bell.py", body("bell"))
+    with place.open("a", encoding="utf-8") as file:
+        file.write(opened.text())
+    shop.ingest()
+    pending = _view(settings).pending
+    assert pending is not None
+    assert [one.session_id for one in pending.sessions] == [opened.session_id]
+    assert pending.files == 1

@@ -258,6 +258,10 @@ INPUTS: dict[str, tuple[Callable[[], StatusInput], str]] = {
     "hook PermissionDenied": (lambda: hook("PermissionDenied", tool_use_id="c1"), "result"),
     "hook postToolUse": (lambda: hook("postToolUse", agent="copilot", tool_use_id="c1"), "result"),
     "hook AfterTool": (lambda: hook("AfterTool", agent="gemini", tool_use_id="c1"), "result"),
+    "hook PermissionReplied": (
+        lambda: hook("PermissionReplied", tool_use_id="c1", reason="allowed", agent="opencode"),
+        "answered",
+    ),
     "hook PermissionRequest": (lambda: hook("PermissionRequest", tool_name="Bash"), "asked"),
     "hook PermissionRequest, of a plan": (
         lambda: hook("PermissionRequest", tool_name="ExitPlanMode"),

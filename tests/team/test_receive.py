@@ -276,3 +276,15 @@ def test_segments_that_are_not_as_they_were_announced_are_refused(sender: Sender
         with pytest.raises(BadInput, match=why):
             sender.receiver.commit(replace(upload, segments=(segment,)))
     assert sender.store.sessions.matching(Filters(), limit=9, subagents=True) == []
+
+
+def test_a_session_that_names_no_folder_belongs_to_the_project_it_was_sent_to(
+    sender: Sender,
+) -> None:
+    told = talk("nowhere", turns=2)
+    for record in told.lines:
+        record.pop("cwd", None)
+    sender.send(told)
+    name = ("claude", told.session_id)
+    number = sender.store.sessions.numbers([name])[name]
+    assert sender.store.sessions.by_number([number])[number].project == SHOP.identity

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.agents import samples
+from tests.agents import recordings, samples
 from tests.agents.contract import HomeReader, ReadSession
 from tests.agents.samples import Sample, sample
 from tests.capture.snapshot import assert_equal, derived, stored_bytes
 from tests.conftest import Result
-from whyfor.agents import AGENTS
+from whyfor.agents import AGENTS, IMPORTED, RECORDED
 from whyfor.agents.base import RecordStamp
 from whyfor.agents.decode import decode_document
 from whyfor.agents.tools import tool_kind
@@ -28,14 +28,19 @@ from whyfor.service.rebuild import rebuild
 from whyfor.store.open import reading
 from whyfor.story.conversation.diffs import file_diffs
 
-EVERYBODY = list(AGENTS)
+EVERYBODY = [name for name in AGENTS if name not in (*IMPORTED, *RECORDED)]
 # Values that no format foresees, for every place of a record.
 ODD: tuple[Any, ...] = (None, True, 7, -1.5, 2**70, "", "\u2028", [], [[]], {}, {"": None}, [7])
 
 
-@pytest.fixture(params=EVERYBODY)
+BY_HAND = [(name, "written") for name in EVERYBODY]
+BY_RUN = [(name, "recorded") for name in recordings.RECORDED]
+
+
+@pytest.fixture(params=[*BY_HAND, *BY_RUN], ids="-".join)
 def given(request: pytest.FixtureRequest) -> Sample:
-    return sample(request.param)
+    name, how = request.param
+    return recordings.recorded(name) if how == "recorded" else sample(name)
 
 
 @pytest.fixture
@@ -362,4 +367,4 @@ def stored_prompts(settings: Settings, agent: str, session_id: str) -> list[Stor
 
 def test_every_agent_has_a_sample_of_its_own() -> None:
     names = {path.stem for path in Path(samples.__file__).parent.glob("*.py")} - {"__init__"}
-    assert names == {samples.package_of(name) for name in AGENTS}
+    assert names == {samples.package_of(name) for name in EVERYBODY}

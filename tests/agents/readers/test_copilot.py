@@ -607,6 +607,40 @@ def test_what_was_said_after_the_last_shutdown_is_counted_too() -> None:
     assert total([start(), *first, message("m2", "b", outputTokens=30)])["output"] == 150
 
 
+def call_usage(call: str, used: dict[str, int], **envelope: Any) -> dict[str, Any]:
+    told = {"model": MODEL, "apiCallId": call, **used}
+    return record("session.usage_record", {"usage": told}, f"u-{call}", **envelope)
+
+
+def test_each_call_is_counted_and_of_the_totals_only_what_no_call_told() -> None:
+    first = [
+        call_usage("c1", figures(1000, 40, 600, 100, 8)),
+        message("m1", "a", apiCallId="c1"),
+        shutdown("e1", {MODEL: figures(1500, 50, 800, 100, 8)}),  # a call was not told
+    ]
+    # The next run goes on counting, and every call of it is told.
+    second = [
+        call_usage("c2", figures(200, 5, 100)),
+        shutdown("e2", {MODEL: figures(1700, 55, 900, 100, 8)}),
+    ]
+    for by_record in (False, True):
+        out = read([start(), *first, *second], by_record=by_record)
+        by_key = {spent.key: spent for spent in out.main.usage}
+        told = [(u.input, u.cache_read, u.output, u.lump) for u in by_key.values()]
+        assert told == [
+            (300, 600, 40, False),
+            (300, 200, 10, True),
+            (100, 100, 5, False),
+        ]
+
+
+def test_what_a_subagents_call_used_is_the_subagents() -> None:
+    out = read([start(), call_usage("c1", figures(10, 4), agentId="a1")])
+    assert out.main.usage == []
+    (child,) = (bucket for bucket in out.buckets.values() if bucket is not out.main)
+    assert [(spent.input, spent.output) for spent in child.usage] == [(10, 4)]
+
+
 def test_a_shutdown_tells_what_was_changed() -> None:
     changes = {"linesAdded": 3, "linesRemoved": 1, "filesModified": ["/w/a"]}
     out = read([start(), shutdown("e1", {}, codeChanges=changes)])

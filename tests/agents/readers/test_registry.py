@@ -12,11 +12,11 @@ import pytest
 
 from tests.agents.samples import sample
 from tests.conftest import REPOSITORY, Result
-from whyfor.agents import AGENTS, USUAL, left_traces
+from whyfor.agents import AGENTS, IMPORTED, RECORDED, USUAL, left_traces
 from whyfor.capture.discover import agents_here
 from whyfor.config import load
 
-OTHERS = [name for name in AGENTS if name not in USUAL]
+OTHERS = [name for name in AGENTS if name not in (*USUAL, *IMPORTED, *RECORDED)]
 
 
 @pytest.mark.parametrize("agent", OTHERS)

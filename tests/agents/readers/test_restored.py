@@ -3,6 +3,7 @@ were spent elsewhere."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,3 +67,17 @@ def test_another_agents_conversation_is_told_in_its_format(
     said = "\n".join(event.text for event in session.kind("assistant.message"))
     assert all(text in said for text in goose.answers)
     assert session.facts["cwd"]
+
+
+def test_every_answer_of_pis_says_what_it_used(home: Path, cli: Cli) -> None:
+    """Pi adds these up when it resumes, and stops where one is missing."""
+    for name in ("pi", "goose"):
+        one = sample(name)
+        one.write(home)
+        cli("ingest")
+        made = restored(cli, "--session", one.session_id, "--agent", "pi")
+        records = [json.loads(line) for line in Path(made["path"]).read_text().splitlines()]
+        answers = [r["message"] for r in records if r.get("message", {}).get("role") == "assistant"]
+        assert answers
+        assert all(answer["usage"]["input"] == 0 for answer in answers)
+        assert all(answer["usage"]["cost"]["total"] == 0 for answer in answers)

@@ -16,6 +16,7 @@ from tests.pages.sessions import asking, now, standing
 from tests.transcripts import Transcript
 from whyfor.cli.screen import app as screen_app
 from whyfor.config import Settings
+from whyfor.model.attention import Concern, Firing
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
 from whyfor.service.forget import ForgetArguments, forget
@@ -84,6 +85,24 @@ def test_sessions_stand_in_groups_with_approvals_first(settings: Settings) -> No
         assert "8 min" in screen.text and "checkout  main" in screen.text
 
     on_screen(settings, act, 80, 40)
+
+
+def test_what_needs_a_person_stands_above_the_sessions(settings: Settings) -> None:
+    def firing(cause: str, fact: str, *, muted: bool = False) -> Firing:
+        found = Concern(cause=cause, key="1", at=now(), fact=fact, evidence="e", step="s")
+        return Firing(agent="claude", session_id="runs", found=found, told_at=now(), muted=muted)
+
+    async def act(screen: Screen) -> None:
+        screen.app.stand([standing("runs", "running")])
+        told = [firing("wall", "\x1b[2Jrm: refused."), firing("done", "quiet", muted=True)]
+        screen.app.attend(told, [])
+        await screen.see("Blocked")
+        assert any("▲ Blocked  runs" in line and "rm: refused." in line for line in screen.lines)
+        assert not any("Finished" in line for line in screen.lines)
+        screen.app.attend([], [])
+        await screen.see("Running")
+
+    on_screen(settings, act)
 
 
 @pytest.mark.parametrize("columns", [80, 40, 24])

@@ -449,11 +449,14 @@ def test_a_plugin_is_installed_for_an_agent_without_hooks_and_goes_without_a_tra
     folder.mkdir(parents=True)
     (folder / "opencode.json").write_text('{"theme": "x"}')
     plugin = folder / "plugins" / "whyfor.js"
-    assert cli("init").code == 0
-    assert not plugin.exists()
-    assert "plugin" in cli("init", "--memory").out
+    assert "plugin" in cli("init").out
+    assert "const HOOK = null" in plugin.read_text(), "it only tells of requests"
+    assert "const ANSWERS = null" in plugin.read_text()
+    health = {each["kind"]: each for each in cli("doctor", "--json").json["hooks"]}["plugin"]
+    assert (health["state"], health["arrived"]) == ("ok", ["PermissionRequest"])
+    assert cli("init", "--memory").code == 0
     assert '--agent","opencode","--remember","SessionStart"' in plugin.read_text()
-    assert "__HOOK__" not in plugin.read_text()
+    assert "__" not in plugin.read_text()
     health = {each["kind"]: each for each in cli("doctor", "--json").json["hooks"]}["plugin"]
     assert (health["state"], health["arrived"]) == ("ok", ["SessionStart"])
     plugin.write_text(plugin.read_text() + "// mine\n")

@@ -9,12 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.git_clock import git_environment
+
 PATIENCE = 20.0
 
 
 def git(
     folder: Path, *arguments: str, check: bool = True, **options: Any
 ) -> subprocess.CompletedProcess[str]:
+    options.setdefault("env", git_environment())
     return subprocess.run(
         ["git", *arguments], cwd=folder, check=check, capture_output=True, text=True, **options
     )

@@ -13,6 +13,8 @@ from tests.conftest import Result
 from tests.service.restore.helpers import bring_back, talked
 from tests.service.restore.test_codex import planted
 from tests.service.restore.test_gemini import SESSION, TALK, log, message, save
+from whyfor.config import Settings
+from whyfor.service.now import quiet_now
 from whyfor.service.restore import RestoredSource
 
 Cli = Callable[..., Result]
@@ -117,3 +119,20 @@ def test_several_sessions_restored_as_one_are_a_copy_of_the_first(
         f"claude:{talks[0].session_id}",
         *(0, 0),
     )
+
+
+def test_a_copy_that_nobody_opened_is_nothing_that_ended(
+    home: Path, cwd: Path, cli: Cli, settings: Settings
+) -> None:
+    original = begin("claude", home)
+    cli("ingest")
+    before = quiet_now(settings, 0)
+    assert [one.row.session_id for one in before.ended] == [original]
+    for _ in range(2):
+        bring_back(cwd, RestoredSource("claude", original))
+    cli("ingest")
+    after = quiet_now(settings, 0)
+    assert [one.row.session_id for one in after.ended] == [original]
+    assert after.ended_total == before.ended_total == 1
+    assert (after.tokens, after.last_at, after.rows) == (before.tokens, before.last_at, before.rows)
+    assert len(after.threads) == len(before.threads)

@@ -16,7 +16,15 @@ from whyfor.store.protocol import SharedStore, Store
 __all__ = ["postgres_18", "postgres_debian"]
 
 # What only a machine has is not asked of a server.
-MACHINE = ("test_capture", "test_forget", "test_lines", "test_links", "test_signals", "test_store")
+MACHINE = (
+    "test_approvals",
+    "test_capture",
+    "test_forget",
+    "test_lines",
+    "test_links",
+    "test_signals",
+    "test_store",
+)
 SERVERS = ("postgres_18", "postgres_debian")
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.store.contract.build import NOW, Build
-from whyfor.model.events import Event, EventRef, Usage
+from whyfor.model.events import Event, EventRef, Response, Usage
 from whyfor.model.sessions import Tokens
+from whyfor.model.work_feed import FailedEvent
 from whyfor.store.protocol import SharedStore
 
 
@@ -159,3 +160,40 @@ def test_when_something_was_done_is_told_piece_by_piece(store: SharedStore, talk
     ]
     assert store.conversation.active_times(talk, NOW + 1000) == [(NOW + 1000, NOW + 4000)]
     assert store.conversation.active_times(talk, NOW * 2, 5) == [(NOW + 5000, NOW + 8000)]
+
+
+def test_responses_tell_how_large_prompts_were_and_what_they_cost(
+    store: SharedStore, build: Build
+) -> None:
+    number = build.session(
+        "sizes",
+        build.event("user.prompt", "go", at=NOW),
+        more=[
+            Usage(1, NOW, "m", input=3, cache_read=5, cache_write=2, output=4, reported=0.5),
+            Usage(2, NOW + 5, "m", output=5),
+            Usage(3, NOW + 9, "m", input=8, output=1, lump=True),
+        ],
+    )
+    assert store.conversation.responses(number) == [
+        Response(NOW, 1, "m", 10, 500_000_000),
+        Response(NOW + 5, 1, "m", None, None),
+        Response(NOW + 9, 1, "m", None, None),
+    ]
+    assert [each.at for each in store.conversation.responses(number, NOW + 5)] == [NOW + 5, NOW + 9]
+
+
+def test_failures_are_told_with_their_times_and_exit_codes(
+    store: SharedStore, build: Build
+) -> None:
+    number = build.session(
+        "wrong",
+        build.event("tool.result", "exit 1", at=NOW, data={"failed": True, "exit_code": 1}),
+        build.event("tool.result", "no", at=NOW + 1, data={"failed": True, "rejected": True}),
+        build.event("tool.result", "ok", at=NOW + 2),
+        build.event("error", "529", at=NOW + 3),
+    )
+    assert store.conversation.failures(number) == [
+        FailedEvent(1, NOW, "tool.result", "exit 1", 1),
+        FailedEvent(4, NOW + 3, "error", "529", None),
+    ]
+    assert [each.seq for each in store.conversation.failures(number, NOW + 1)] == [4]

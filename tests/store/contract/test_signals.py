@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tests.store.contract.build import NOW, SHOP, Build, checkpoint
+from whyfor.model.attention import ATTENTION
 from whyfor.model.checkpoints import SeenCommit
 from whyfor.model.memory import Injection
 from whyfor.model.signals import CommitSignal, Signal
@@ -122,3 +123,11 @@ def test_a_note_knows_whom_it_was_told(store: Store, build: Build) -> None:
     )
     assert store.signals.told_to("n_1") == [("claude", "a", NOW), ("claude", "b", NOW + 5)]
     assert store.signals.told_to("n%1") == []
+
+
+def test_what_the_monitor_told_is_found_by_its_time(store: Store, build: Build) -> None:
+    told = Signal(NOW + 3, "whyfor", ATTENTION, session_agent="claude", session_id="a", data={})
+    build.signals(STOP, told, ENDED)
+    assert store.signals.attention(NOW) == [told]
+    assert store.signals.attention(NOW + 4) == []
+    assert store.signals.last_heard("claude") == NOW + 5

@@ -12,7 +12,14 @@ from whyfor.model.events import Usage
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Tokens
 from whyfor.model.signals import Signal
-from whyfor.model.stats import QUARTER, ApprovalRecord, ApprovalWait, FailedStep
+from whyfor.model.stats import (
+    QUARTER,
+    ApprovalRecord,
+    ApprovalWait,
+    FailedCommand,
+    FailedStep,
+    TurnTime,
+)
 from whyfor.store.protocol import SharedStore
 
 
@@ -75,8 +82,8 @@ def test_counted_turns_and_times_fit_the_filters(store: SharedStore, project: in
 def test_what_went_wrong_is_of_main_sessions(store: SharedStore) -> None:
     number = store.sessions.numbers([("claude", "a")])["claude", "a"]
     assert sorted(store.stats.wrong(Filters()), key=lambda one: one.kind) == [
-        FailedStep(number, 1, "approval.resolved", "", False),
-        FailedStep(number, 1, "tool.result", "exit 1", True),
+        FailedStep(number, 1, "approval.resolved", "", False, 4, NOW + 9, "\n"),
+        FailedStep(number, 1, "tool.result", "exit 1", True, 2, NOW + 1, "exit 1\nexit 1"),
     ]
     assert store.stats.wrong(Filters(agent="codex")) == []
 
@@ -115,3 +122,36 @@ def test_commits_with_a_story_among_those_that_could_have_one(
     assert store.stats.commits(Filters(), "too early") == (1, 2)
     assert store.stats.commits(Filters(since=NOW + 1), "too early") == (0, 0)
     assert store.stats.commits(Filters(projects=()), "too early") == (0, 0)
+
+
+def test_turns_have_costs_by_project(store: SharedStore, build: Build) -> None:
+    build.project()
+    build.session(
+        "paid",
+        build.event("user.prompt", "go", at=NOW),
+        facts={"cwd": "/shop"},
+        more=[Usage(1, NOW, "m", output=1, reported=0.5), Usage(2, NOW, "m", reported=0.25)],
+    )
+    assert store.stats.turn_costs(SHOP.identity, 0) == [750_000_000]
+    assert store.stats.turn_costs(SHOP.identity, NOW + 1) == []
+    assert store.stats.turn_costs("example.com/other", 0) == []
+
+
+def test_work_is_told_by_commits_failed_commands_and_times(
+    store: SharedStore, build: Build, project: int
+) -> None:
+    first = build.session(
+        "c",
+        build.event("user.prompt", "go", at=NOW),
+        build.event("tool.call", "", at=NOW + 1, data={"id": "x", "input": {"command": "make t"}}),
+        build.event("tool.result", "no", at=NOW + 2, data={"id": "x", "failed": True}),
+        facts={"cwd": "/shop"},
+        more=[Usage(3, NOW + 5, "big", input=1, output=2)],
+    )
+    build.checkpoint(project, checkpoint("d1", part("c", 1, 2, turns=3)))
+    filters = Filters(projects=(project,))
+    assert store.stats.turns_until_done(filters) == [3]
+    assert store.stats.turns_until_done(Filters(since=NOW + 10**10)) == []
+    assert store.stats.failed_commands(filters) == [FailedCommand(first, 1, "make t")]
+    times = {each.session: each for each in store.stats.turn_times(filters)}
+    assert times[first] == TurnTime(first, 1, NOW, NOW + 5)

@@ -8,7 +8,7 @@ from tests.story.links.workshop import Agent, Repo, Workshop, body
 from whyfor.config import Settings
 from whyfor.git.place import name_place
 from whyfor.model.times import DAY
-from whyfor.store.open import reading
+from whyfor.store.open import reading_local
 from whyfor.story.links.assemble import LinkOutcome
 from whyfor.story.links.resolve import compute
 from whyfor.story.repositories import repository_at
@@ -37,7 +37,7 @@ def _commit_for_months(repo: Repo, count: int) -> None:
 
 
 def _judge_all(settings: Settings, repo: Repo) -> LinkOutcome:
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         repository = repository_at(library, name_place(repo.path))
         assert repository is not None
         return compute(library, repository, again=True)

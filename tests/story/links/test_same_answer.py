@@ -3,6 +3,7 @@ commands that only read."""
 
 from __future__ import annotations
 
+import copy
 import os
 import shutil
 import subprocess
@@ -15,7 +16,9 @@ import apsw
 import pytest
 
 from tests.capture.snapshot import on_disk
-from tests.story.links.workshop import Agent, Repo, Workshop, body, linked
+from tests.conftest import set_home
+from tests.story.links.workshop import Agent, Cli, Clock, Repo, Workshop, body, linked
+from whyfor import config
 from whyfor.config import Settings
 
 _TABLES = {
@@ -82,6 +85,63 @@ def busy(repo: Repo, then: Callable[..., None] = lambda *agents: None) -> tuple[
     return one, two
 
 
+class Afternoon:
+    """What `busy` left, before anything of it is read; made once and had again by each test."""
+
+    def __init__(self, folder: Path, *, hooked: bool) -> None:
+        self.hooked = hooked
+        self.now, self._kept = folder / "now", folder / "kept"
+        self.home, self.own = self.now / "home", self.now / "whyfor"
+        self.told: dict[str, Any] = {}
+
+    def live_through(self, cli: Cli) -> None:
+        self.home.mkdir(parents=True)
+        repo = Repo.made(self.now / "code" / "shop", Clock())
+        os.chdir(repo.path)
+        shop = Workshop(self.home, repo, cli, hooked=self.hooked)
+        self._agents = busy(repo)
+        shutil.copytree(self.now, self._kept)
+        shop.ingest(*self._agents)
+        self.told = everything(shop)
+
+    def again(self, cli: Cli) -> tuple[Workshop, Agent, Agent]:
+        os.chdir(self.now.parent)
+        shutil.rmtree(self.now)
+        shutil.copytree(self._kept, self.now)
+        one, two = copy.deepcopy(self._agents)
+        os.chdir(one.repo.path)
+        # the index knows the files by their times and numbers, which are others now
+        one.repo.git("update-index", "-q", "--refresh")
+        shop = Workshop(self.home, one.repo, cli, hooked=False)
+        shop.hooked = self.hooked
+        return shop, one, two
+
+
+class Worked:
+    """One test's copy of the afternoon."""
+
+    def __init__(self, afternoon: Afternoon, cli: Cli) -> None:
+        self.shop, self.one, self.two = afternoon.again(cli)
+        self.settings = config.load()
+        self.told = afternoon.told  # all there is to read once everything was ingested at once
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["inferred", "hooked"])
+def afternoon(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Afternoon:
+    return Afternoon(tmp_path_factory.mktemp("afternoon"), hooked=request.param)
+
+
+@pytest.fixture
+def worked(afternoon: Afternoon, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Worked:
+    set_home(monkeypatch, afternoon.home)
+    monkeypatch.setenv("WHYFOR_HOME", str(afternoon.own))
+    if not afternoon.told:
+        afternoon.live_through(cli)
+    return Worked(afternoon, cli)
+
+
 def everything(shop: Workshop) -> dict[str, Any]:
     """All that can be read of the repository."""
     told = shop.log()
@@ -111,41 +171,39 @@ def _differences(at: str, got: Any, wanted: Any) -> Iterator[str]:
 # -- again ---------------------------------------------------------------------------------------
 
 
-def test_linking_again_changes_nothing(shop: Workshop, settings: Settings) -> None:
-    agents = busy(shop.repo)
-    shop.ingest(*agents)
-    before, written = everything(shop), journal(settings)
-    kept = rows(settings)
-    assert sum(bool(linked(told)) for told in before["log"]) == 4
+def test_linking_again_changes_nothing(worked: Worked) -> None:
+    shop, settings = worked.shop, worked.settings
+    shop.ingest(worked.one, worked.two)
+    written, kept = journal(settings), rows(settings)
+    assert sum(bool(linked(told)) for told in worked.told["log"]) == 4
     shop.ingest()
     assert (rows(settings), journal(settings)) == (kept, written)
     for arguments in (("link",), ("link", "HEAD~3..HEAD"), ("link", "--json")):
         assert shop.cli(*arguments).code == 0
         assert_same(rows(settings), kept)
         assert journal(settings)[len(written) :] == b""
-    assert_same(everything(shop), before)
+    assert_same(everything(shop), worked.told)
 
 
-def test_rebuilding_gives_the_same_stories(shop: Workshop, settings: Settings) -> None:
-    shop.ingest(*busy(shop.repo))
-    before, kept = everything(shop), rows(settings, "checkpoints", "parts", "signals")
+def test_rebuilding_gives_the_same_stories(worked: Worked) -> None:
+    shop, settings = worked.shop, worked.settings
+    shop.ingest(worked.one, worked.two)
+    kept = rows(settings, "checkpoints", "parts", "signals")
     assert shop.cli("rebuild", "--json").code == 0
     assert rows(settings, "checkpoints", "parts", "signals") == kept
-    assert_same(everything(shop), before)
+    assert_same(everything(shop), worked.told)
     shop.ingest()
     assert rows(settings, "checkpoints", "parts", "signals") == kept
-    assert_same(everything(shop), before)
+    assert_same(everything(shop), worked.told)
 
 
-def test_a_lost_database_comes_back_with_the_next_ingest(
-    shop: Workshop, settings: Settings
-) -> None:
-    shop.ingest(*busy(shop.repo))
-    before = everything(shop)
+def test_a_lost_database_comes_back_with_the_next_ingest(worked: Worked) -> None:
+    shop, settings = worked.shop, worked.settings
+    shop.ingest(worked.one, worked.two)
     for path in settings.home.glob(f"{settings.database.name}*"):
         path.unlink()
     shop.ingest()
-    assert_same(everything(shop), before)
+    assert_same(everything(shop), worked.told)
 
 
 # -- in any order --------------------------------------------------------------------------------
@@ -183,13 +241,9 @@ def _pieces(text: str, number: int) -> list[str]:
 
 
 @pytest.mark.parametrize("order", ["commits first", "other first", "in pieces", "in turns"])
-def test_sessions_read_in_another_order(shop: Workshop, settings: Settings, order: str) -> None:
-    one, two = busy(shop.repo)
-    shop.ingest(one, two)
-    wanted = everything(shop)
-    forget(settings)
-    one.path(shop.home).unlink()
-    two.path(shop.home).unlink()
+def test_sessions_read_in_another_order(worked: Worked, order: str) -> None:
+    shop, one, two = worked.shop, worked.one, worked.two
+    one.path(shop.home).parent.mkdir(parents=True)
     if order == "commits first":
         stranger = Agent("s3", shop.repo)
         stranger.clock = type(shop.repo.clock)(shop.repo.clock.now - 500)
@@ -211,7 +265,7 @@ def test_sessions_read_in_another_order(shop: Workshop, settings: Settings, orde
                 agent.path(shop.home).write_text(piece)
             shop.ingest()
         shop.ingest(one, two)
-    assert_same(everything(shop), wanted)
+    assert_same(everything(shop), worked.told)
 
 
 def test_a_session_read_after_the_commits_it_made_in_another_repository(
@@ -259,8 +313,8 @@ def test_a_commit_nobody_has_looked_at_is_told_as_after_an_ingest(
 # -- a person's word -----------------------------------------------------------------------------
 
 
-def test_what_a_person_said_stays(shop: Workshop, settings: Settings) -> None:
-    one, two = busy(shop.repo)
+def test_what_a_person_said_stays(worked: Worked) -> None:
+    shop, one, two = worked.shop, worked.one, worked.two
     shop.ingest(one, two)
     mine = next(sha for sha, told in shop.log().items() if told["subject"] == "Mine")
     cart = next(sha for sha, told in shop.log().items() if told["subject"] == "Add a cart")
@@ -289,8 +343,8 @@ def test_what_a_person_said_stays(shop: Workshop, settings: Settings) -> None:
     as_said()
 
 
-def test_taken_back_and_said_again(shop: Workshop) -> None:
-    one, two = busy(shop.repo)
+def test_taken_back_and_said_again(worked: Worked) -> None:
+    shop, one, two = worked.shop, worked.one, worked.two
     shop.ingest(one, two)
     cart = next(sha for sha, told in shop.log().items() if told["subject"] == "Add a cart")
     before = shop.show(cart)
@@ -347,13 +401,13 @@ READS = (
 )
 
 
-def test_what_reads_never_writes(shop: Workshop, settings: Settings) -> None:
+def test_what_reads_never_writes(worked: Worked) -> None:
     """Even if there are commits that nobody has looked at yet."""
-    agents = busy(shop.repo)
-    shop.ingest(*agents)
-    agents[0].prompt("And a bell")
-    agents[0].write("bell.py", body("bell"))
-    shop.ingest(agents[0])
+    shop, settings, one = worked.shop, worked.settings, worked.one
+    shop.ingest(one, worked.two)
+    one.prompt("And a bell")
+    one.write("bell.py", body("bell"))
+    shop.ingest(one)
     shop.repo.commit("A bell")
     shop.repo.git("commit", "-q", "--amend", "-m", "A louder bell")
     before, git = on_disk(settings.home), on_disk(shop.repo.path / ".git")
@@ -364,9 +418,9 @@ def test_what_reads_never_writes(shop: Workshop, settings: Settings) -> None:
     assert on_disk(shop.repo.path / ".git") == git
 
 
-def test_what_reads_waits_for_nobody(shop: Workshop, settings: Settings) -> None:
-    shop.ingest(*busy(shop.repo))
-    wanted = everything(shop)
+def test_what_reads_waits_for_nobody(worked: Worked) -> None:
+    shop, settings = worked.shop, worked.settings
+    shop.ingest(worked.one, worked.two)
     code = (
         "import sys\nfrom pathlib import Path\nfrom whyfor.locks import ingest_lock\n"
         "from whyfor.store.sqlite.connection import connect\n"
@@ -383,7 +437,7 @@ def test_what_reads_waits_for_nobody(shop: Workshop, settings: Settings) -> None
         assert holder.stdout is not None
         assert holder.stdin is not None
         assert holder.stdout.readline() == b"held\n"
-        assert_same(everything(shop), wanted)
+        assert_same(everything(shop), worked.told)
         for arguments in READS:
             assert shop.cli(*arguments).code == 0, arguments
         holder.stdin.close()
