@@ -5,20 +5,22 @@ BIN := .venv/bin
 # Whether a Python is new enough, asked before anything is made with it.
 SUITS := sh -c '"$$0" -c "import sys; sys.exit(sys.version_info < (3, 11, 2))" 2>/dev/null'
 
-.PHONY: run check test lint bench shots prices clean
+.PHONY: run check test lint bench shots prices team clean
 
 run: .venv/run.stamp
 	@$(BIN)/whyfor ingest
 	@$(BIN)/whyfor sessions --limit 10
 
 check test: export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# Each worker would else compile every test and every module by itself, each time.
+check test: export PYTHONDONTWRITEBYTECODE :=
 
 check: .venv/dev.stamp
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 test: .venv/dev.stamp
 	@tests/setup
-	$(BIN)/python -m pytest -n 3 --dist worksteal --durations=25
+	$(BIN)/python -m pytest -n 4 --dist worksteal --durations=25
 
 lint: .venv/dev.stamp
 	$(BIN)/ruff check .
@@ -31,6 +33,9 @@ bench: .venv/dev.stamp
 
 shots: .venv/dev.stamp
 	$(BIN)/python docs/shots.py
+
+team: .venv/dev.stamp
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" $(BIN)/python deploy/try_team.py $(if $(ONCE),--once)
 
 prices: .venv/dev.stamp
 	$(BIN)/python docs/prices.py

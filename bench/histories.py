@@ -42,6 +42,7 @@ class Truth(msgspec.Struct):
 class History(msgspec.Struct):
     commits: list[Truth]
     foreign: list[str]  # sessions of another project
+    branches: list[str]
 
 
 @dataclass
@@ -584,7 +585,9 @@ def write(world: World, folder: Path) -> None:
         if not commit.kind.startswith("(")
     ]
     foreign = [work.session.id for work in world.works if work.session.cwd != world.root]
-    (folder / "truth.json").write_bytes(msgspec.json.encode(History(truth, foreign)))
+    (folder / "truth.json").write_bytes(
+        msgspec.json.encode(History(truth, foreign, list(world.refs)))
+    )
 
 
 def _marks_in(session: Session, abbreviated: dict[str, str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -40,7 +41,38 @@ def hooks(report: Report, scratch: Path, rounds: int) -> None:
         _one(report, home, name, _payload(size), rounds)
     _told(report, home, rounds)
     _told_with_prompt(report, home, rounds)
+    _snapshot(report, home, rounds)
     _at_once(report, home)
+
+
+def _snapshot(report: Report, home: Path, rounds: int) -> None:
+    """Before a shell command where `init --shell-edits` is in effect: the hook starts a process."""
+    ours = [_PYTHON, "-I", "-S", str(home / "hook" / "hook.py"), "--agent", "claude"]
+    asked = [*ours, "--snapshot", "before", "PreToolUse"]
+    given = {"command": "sed -i s/a/b/ shop.py"}
+    payload = json.dumps(
+        {"session_id": "s", "cwd": str(home), "tool_use_id": "c", "tool_input": given}
+    ).encode()
+    times = _times({"bare": _BARE, "the hook": asked}, payload, rounds, home)
+    bare, taken = median(times["bare"]), times["the hook"]
+    rows: list[list[Cell]] = [
+        ["python -I -S -c pass", bare * 1e3, quantiles(times["bare"], n=20)[-1] * 1e3, 1.0],
+        [
+            "the hook, starting a snapshot",
+            median(taken) * 1e3,
+            quantiles(taken, n=20)[-1] * 1e3,
+            median(taken) / bare,
+        ],
+    ]
+    report.add(
+        Table(
+            "Before a shell command, with `--shell-edits`",
+            ["", "p50 ms", "p95 ms", "× bare (-I -S)"],
+            rows,
+            "The agent waits for the hook only, not for the process that it starts.",
+        ),
+        Check("hook that starts a snapshot / bare interpreter", ratio(median(taken), bare), 1.5),
+    )
 
 
 def installed(home: Path) -> Path:
@@ -49,6 +81,7 @@ def installed(home: Path) -> Path:
     for name in hook.FILES:
         shutil.copy(Path(hook.__file__).with_name(name), folder)
     (folder / "launch").write_text("/bin/true\n")
+    (folder / "snapshot").write_text("/bin/true\n")
     return home
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from statistics import median
+from statistics import median, quantiles
 
 from whyfor import config
 from whyfor.config import Settings
 from whyfor.service.blame import BlameOptions, BlameTarget, blame_file
+from whyfor.service.editor import EditorFile, explain_line
 from whyfor.service.lines import count_range_lines
-from whyfor.store.open import open_store, reading
+from whyfor.store.open import open_store, reading_local
 
 from lines_judge import LineScore, judge, said_lines
 from lines_lab import MIXES, Lab, agent_work, library_file, make_lab
@@ -25,6 +27,7 @@ _SEED = 1
 _LAST = 4  # commits that are rewritten
 _LONG = 2000  # lines of the file that is blamed
 _RUNS = 5
+_HOVERS = 40
 _NOTE = """Sessions of Claude Code, Codex and Gemini CLI (transcripts as they write them), scripted people and
 formatters edit functions of Python's library; the driver keeps an owner beside each line. Judged are the lines that
 git calls added. Of equal lines side by side nobody can say which came first: they are compared as a set."""
@@ -156,7 +159,8 @@ def _cost(report: Report, folder: Path, program: Path) -> None:
         warm = typical(_RUNS, lambda: _ours(lab, env, program, "blame", "big.py", "--json"))
         why = typical(_RUNS, lambda: _ours(lab, env, program, "why", "big.py:900", "--json"))
         inside = _in_process(lab, settings)
-        with reading(settings) as library:
+        hovers = _hovers(lab, settings)
+        with reading_local(settings) as library:
             size = library.lines.size()
         segments = sum(f.stat().st_size for f in settings.segments.rglob("*") if f.is_file())
         store = open_store(settings.database)
@@ -171,14 +175,35 @@ def _cost(report: Report, folder: Path, program: Path) -> None:
         ["the same in a running process", f"{inside * 1000:.0f}", ""],
         [f"whyfor blame, {commits} new commits", f"{cold.cpu * 1000:.0f}", ""],
         ["whyfor why", f"{why.cpu * 1000:.0f}", f"{why.wall * 1000:.0f}"],
+        ["hover in an editor, p50", "", f"{median(hovers) * 1000:.0f}"],
+        ["hover in an editor, p95", "", f"{_p95(hovers) * 1000:.0f}"],
     ]
     report.add(
         Table(f"Lines: cost, {_LONG:,} lines", ["command", "CPU ms", "wall ms"], rows),
         Check("blame of 2,000 lines, warm CPU / git blame", warm.cpu / git.cpu, 1.3),
         Check("blame of 2,000 lines, cold CPU / allowed", cold.cpu / allowed, 1),
+        Check("the same in a running process / git blame", inside / git.cpu, 1.3),
         Check("why, warm CPU", why.cpu * 1000, 150, unit=" ms"),
+        Check("hover in an editor, p95", _p95(hovers) * 1000, 200, unit=" ms"),
         Check("cache of lines / segments", 100 * size / segments, 2, unit=" %"),
     )
+
+
+def _hovers(lab: Lab, settings: Settings) -> list[float]:
+    """Wall time of hovers over lines of the long file, as the language server answers them."""
+    path = lab.repository / "big.py"
+    file = EditorFile(path, path.read_text(encoding="utf-8"))
+    explain_line(settings, file, 1)
+    found = []
+    for line in range(20, _LONG, _LONG // _HOVERS):
+        begun = time.perf_counter()
+        explain_line(settings, file, line)
+        found.append(time.perf_counter() - begun)
+    return found
+
+
+def _p95(times: list[float]) -> float:
+    return quantiles(times, n=20)[-1]
 
 
 def _in_process(lab: Lab, settings: Settings) -> float:

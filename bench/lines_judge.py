@@ -9,7 +9,7 @@ from whyfor.config import Settings
 from whyfor.git.line_changes import LineChange, read_line_changes
 from whyfor.git.place import name_place
 from whyfor.model.lines import MODIFIED_LINE, CommitLines, LineWriter
-from whyfor.store.open import reading
+from whyfor.store.open import reading_local
 from whyfor.story.commit_stories import stories_of
 from whyfor.story.lines.authorship import Authorship
 from whyfor.story.lines.known_lines import lines_of_stories, story_parts
@@ -68,7 +68,7 @@ def said_lines(settings: Settings, lab: Lab, shas: Iterable[str]) -> dict[str, S
     wanted = list(shas)
     place = name_place(lab.repository)
     found: dict[str, Said] = {}
-    with reading(settings) as library:
+    with reading_local(settings) as library:
         stories = stories_of(library, place, wanted)
         repository = repository_at(library, place)
         lines = lines_of_stories(library, repository, stories) if repository else {}

@@ -99,7 +99,9 @@ def link(place: Place, program: Path) -> Linked:
     place.ours.ingest()
     truth = msgspec.json.decode((place.scratch / "truth.json").read_bytes(), type=History)
     cost = _ask(place, program, "link")
-    told = {**_told(place, program, "main"), **_told(place, program, "release")}
+    told: dict[str, list[_Session]] = {}
+    for branch in truth.branches:
+        told |= _told(place, program, branch)
     return Linked(place.name, len(truth.commits), cost, told, truth)
 
 
@@ -197,6 +199,20 @@ def large_linking(report: Report, places: Iterable[Place], program: Path) -> Non
             1.5,
         ),
     )
+
+
+def own_linking(report: Report, places: Iterable[Place], program: Path) -> None:
+    """This repository's own history, with sessions behind a share of its commits."""
+    linked = [link(place, program) for place in places]
+    checks = []
+    for one in linked:
+        total = score(one).total
+        checks += [
+            Check(f"linking, {one.name}: precision", total.precision, 0.96, "", floor=True),
+            Check(f"linking, {one.name}: recall", total.recall, 0.83, "", floor=True),
+            Check(f"linking, {one.name}: CPU per 1,000 commits", one.per_thousand, 2.5, " s"),
+        ]
+    report.add(_costs("Linking: cost on this repository's own history", linked), *checks)
 
 
 def people_linking(report: Report, places: dict[str, Place], program: Path) -> None:

@@ -18,13 +18,13 @@ from whyfor.model.memory import BlockMaterial, CommandCount, MemoryFilter, Touch
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Project, Session
 from whyfor.recall.block import build_block
-from whyfor.recall.command_families import check_in
 from whyfor.recall.material import past_sessions, worth_naming
 from whyfor.recall.project_paths import below_top
 from whyfor.recall.remember import remember_waiting
 from whyfor.recall.session_memory import derive_memory
 from whyfor.store.open import open_store
 from whyfor.store.protocol import Store
+from whyfor.story.command_families import check_in
 
 TOKENS = 1_250
 _TITLES = 60  # of the newest sessions, as others tell them

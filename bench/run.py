@@ -15,12 +15,14 @@ from typing import Any
 
 import msgspec
 
+from agents import agents
+from attention import alerts_of_corpus
 from commits import commits
 from hooks import hooks
 from ingesting import Place, first_ingest, growth, huge_file, ingest
 from invented import write_invented
 from lines import lines
-from linking import large_linking, linking, people_linking
+from linking import large_linking, linking, own_linking, people_linking
 from live import live
 from locomo import conversations, write_conversation
 from mcp_server import mcp_server
@@ -32,17 +34,20 @@ from people import PEOPLE
 from redaction import quality, real, whole
 from report import Report, console, show, write
 from retrieval import QuestionSet, own_questions, read_questions, retrieval
+from review_lab import review
 from scanners import find_peers, ours
 from searching import index_size, search, startup
 from showing import showing
+from supervise import supervise
 from throughput import appending, session, speed, together, whole_sessions
 
 _HERE = Path(__file__).parent
 _CORPUS = _HERE.parents[1] / "shared/corpus"
 PARTS = (
     *("ingest", "huge", "corpus", "search", "hooks", "commits", "linking", "pages", "live"),
-    *("redaction", "memory", "lines"),
+    *("redaction", "memory", "lines", "team", "supervise", "agents"),
 )
+_OWN_SHARES = (5, 30)  # percent of this repository's commits that sessions wrote
 _HOSTILE_MB = (75, 300)  # a third of each is one line
 # by the archive of their sessions
 _QUESTIONS = {
@@ -124,6 +129,14 @@ class Bench:
         subprocess.run(command, check=True)
         return place
 
+    def own_history(self, percent: int) -> Place:
+        """This repository, and sessions behind so many of a hundred commits."""
+        place = self.place(f"own repository, {percent} %")
+        command = [sys.executable, str(_HERE / "own_history.py"), str(_HERE.parent)]
+        share = ["--share", str(percent / 100)]
+        subprocess.run([*command, str(place.scratch), *share], check=True)
+        return place
+
     def people(self, commits: int) -> dict[str, Place]:
         """One repository, and each person's clone and home."""
         folder = self.scratch / "people"
@@ -164,8 +177,10 @@ class Effort:
     scales: tuple[int, ...] = (1, 4, 16)
     huge_mb: int = 134
     both_ways: bool = True  # agentsview's plain sync as well as its full one
+    sessions_per_agent: int = 100
     search_all: bool = True  # search at every scale, not only the largest
     hook_rounds: int = 60
+    mutations: int = 10_000  # of allowed commands that are run in shells
     repositories: tuple[tuple[int, int], ...] = (
         (1000, 10),
         (1000, 100),
@@ -181,6 +196,8 @@ class Effort:
     lab_commits: int = 40  # of each mix of people and formatters
     live_sessions: tuple[int, ...] = (10, 50, 100)
     live_seconds: float = 30
+    sync_rounds: int = 10  # and a hundred times as many kills
+    team_copies: int = 32  # of the corpus, in projects of their own: about a million events
     shown_beside: tuple[int, ...] = (1, 10, 50)  # sessions that write while another is looked at
     shown_seconds: float = 15
     paged: tuple[int, ...] = (1000, 16_000)  # sessions of the homes whose pages are asked for
@@ -193,6 +210,7 @@ class Effort:
 FULL = Effort()
 QUICK = Effort(
     sessions=100,
+    sessions_per_agent=40,
     scales=(1, 4),
     huge_mb=33,
     both_ways=False,
@@ -207,6 +225,8 @@ QUICK = Effort(
     lab_commits=16,
     live_sessions=(10, 100),
     live_seconds=10,
+    sync_rounds=1,
+    team_copies=8,
     shown_beside=(1, 10),
     shown_seconds=8,
     paged=(100, 1000),
@@ -232,6 +252,20 @@ def on_huge_file(bench: Bench, effort: Effort) -> None:
     huge_file(
         bench.report, bench.generated("one huge session", 1, effort.huge_mb, "--agent", "claude")
     )
+
+
+def on_team(bench: Bench, effort: Effort, corpus: Path) -> None:
+    """On the corpus; the parts of the tests are needed only here."""
+    from team import team
+    from team_sync import team_sync
+
+    team_sync(bench.report, effort.sync_rounds)
+    archive = corpus / "dev-home.tar.xz"
+    if not archive.exists():
+        bench.report.skip("no corpus: the team server is not measured")
+        return
+    place = bench.unpacked(archive, "team")
+    team(bench.report, place, corpus / "retrieval-dev.jsonl", effort.team_copies)
 
 
 def on_corpus(bench: Bench, effort: Effort, corpus: Path) -> None:
@@ -321,6 +355,13 @@ def on_histories(bench: Bench, effort: Effort) -> None:
             large.append(bench.history(f"large commits {scale}x", size, "--large"))
         large_linking(bench.report, large, bench.whyfor)
         people_linking(bench.report, bench.people(effort.people_commits), bench.whyfor)
+        own = [bench.own_history(percent) for percent in _OWN_SHARES] if _has_history() else []
+        own_linking(bench.report, own, bench.whyfor)
+
+
+def _has_history() -> bool:
+    """Whether this is a clone, and not an archive."""
+    return (_HERE.parent / ".git").exists()
 
 
 def on_pages(bench: Bench, effort: Effort) -> None:
@@ -386,7 +427,22 @@ def on_memory(bench: Bench, corpus: Path) -> None:
 
 def on_lines(bench: Bench, effort: Effort) -> None:
     if bench.whyfor:
+        review(bench.report, bench.scratch, bench.whyfor)
         lines(bench.report, bench.scratch, bench.whyfor, effort.lab_commits)
+
+
+def on_supervise(bench: Bench, effort: Effort, corpus: Path) -> None:
+    supervise(bench.report, bench.scratch, effort.hook_rounds, effort.mutations)
+    places = []
+    for number, archive in enumerate(("dev-home.tar.xz", "dev-home-2.tar.xz"), 1):
+        if (corpus / archive).exists():
+            place = bench.unpacked(corpus / archive, f"told {number}")
+            _read(place)
+            places.append(place)
+    if places:
+        alerts_of_corpus(bench.report, places)
+    else:
+        bench.report.skip("the corpus is not there (--corpus DIR): no alerts are judged")
 
 
 def run(
@@ -406,6 +462,11 @@ def run(
         "redaction": lambda: on_redaction(bench, effort, corpus),
         "memory": lambda: on_memory(bench, corpus),
         "lines": lambda: on_lines(bench, effort),
+        "team": lambda: on_team(bench, effort, corpus),
+        "supervise": lambda: on_supervise(bench, effort, corpus),
+        "agents": lambda: agents(
+            bench.report, bench.scratch, bench.whyfor, effort.sessions_per_agent
+        ),
     }
     for part in [parts[only]] if only else parts.values():
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from difflib import SequenceMatcher
 from pathlib import Path
 from random import Random
 
@@ -20,7 +21,14 @@ def _iso(at: int) -> str:
 
 def _hunk(at: int, old: Lines, new: Lines) -> tuple[str, list[str]]:
     head = f"@@ -{at + 1},{len(old)} +{at + 1},{len(new)} @@"
-    return head, [f"-{line}" for line in old] + [f"+{line}" for line in new]
+    lines: list[str] = []
+    for kind, first, last, start, end in SequenceMatcher(None, old, new, False).get_opcodes():
+        if kind == "equal":
+            lines += [f" {line}" for line in old[first:last]]
+        else:
+            lines += [f"-{line}" for line in old[first:last]]
+            lines += [f"+{line}" for line in new[start:end]]
+    return head, lines
 
 
 class Session:
