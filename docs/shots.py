@@ -33,6 +33,8 @@ SESSION = "/sessions/claude/5b1d0c3e-7f0a-4c7e-9d53-2a6f8e1b4c90"
 UNFOLDED = ("Thought", "Write")
 SESSIONS = f"/sessions?at=claude:{SESSION.rpartition('/')[2]}"
 TIMELINE = "/timeline?project=example.com/harbour/tidewatch"
+MAP = "/map?project=example.com/harbour/tidewatch"
+FILE = "/file?project=example.com/harbour/tidewatch&path=tidewatch/http.py&line=7"
 
 
 class Still(calendar.datetime):
@@ -76,7 +78,7 @@ def main() -> None:
             ["git", "-C", demo.repository, "rev-parse", "HEAD~4"], text=True
         ).strip()
         pages = {"now": "/", "sessions": SESSIONS, "timeline": TIMELINE}
-        pages |= {"session": SESSION, "commit": f"/commits/{told}"}
+        pages |= {"session": SESSION, "commit": f"/commits/{told}", "file": FILE, "map": MAP}
         take(
             settings,
             {**pages, "search": "/search?q=harbour", "memory": "/memory", "insights": "/insights"},
