@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -150,18 +151,19 @@ def test_the_question_is_readable(desk: Site, page: Page, scheme: str) -> None:
 def test_a_filter_is_kept_with_its_count_and_removed(desk: Site, page: Page) -> None:
     desk.open(page, "/sessions?q=sheet&sort=cost")
     page.get_by_role("link", name="Save this filter").first.click()
-    judge(page)
+    expect(page.get_by_label("Name")).to_be_visible()
+    assert judge(page) == []
     page.get_by_label("Name").fill("Sheets, dearest first")
     page.get_by_role("button", name="Save").click()
     saved = page.get_by_role("navigation", name="Saved filters").get_by_role("link")
     expect(saved).to_have_text(["Sheets, dearest first3"])
     expect(saved).to_have_attribute("aria-current", "true")
     expect(page.get_by_role("link", name="Save this filter")).to_have_count(0)
-    judge(page)
+    assert judge(page) == []
     desk.open(page, "/sessions")
     saved.click()
     expect(page.locator(".ses-row")).to_have_count(3)
-    assert page.url.endswith("/sessions?q=sheet&sort=cost")
+    expect(page).to_have_url(re.compile(r"/sessions\?q=sheet&sort=cost$"))
     page.get_by_role("button", name="Remove").click()
     expect(page.get_by_role("navigation", name="Saved filters")).to_have_count(0)
 

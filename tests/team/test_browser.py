@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.pages.browser import Complaints, judge, launched, no_sideways
 from tests.store.postgres.conftest import fill
@@ -57,6 +57,12 @@ def faults(complaints: Complaints, served: ServedTeam) -> list[str]:
         for each in complaints
         if not each.startswith(own) and not (missing and missing in each)
     ]
+
+
+def follow(page: Page, control: Locator) -> None:
+    """Click a control that leads to another page, and wait until that page is there."""
+    with page.expect_navigation():
+        control.click()
 
 
 def with_passkey(page: Page) -> None:
@@ -143,22 +149,22 @@ def test_settings_are_changed_without_a_script(browser: Browser, office: ServedT
     place = f"{office.settings.public_url}/projects/{project.number}/settings"
     page.goto(place)
     page.get_by_label("E-mail address of somebody").fill(f"mika-{robin}@harbour.example")
-    page.get_by_role("button", name="Add a member").click()
+    follow(page, page.get_by_role("button", name="Add a member"))
     assert page.url.startswith(place)
     page.get_by_label("Members see figures").check()
-    page.locator("#see").get_by_role("button", name="Change").click()
-    page.get_by_role("link", name="Delete the project").click()
+    follow(page, page.locator("#see").get_by_role("button", name="Change"))
+    follow(page, page.get_by_role("link", name="Delete the project"))
     page.get_by_label("Type").fill("another name")
-    page.get_by_role("button", name="Delete the project").click()
-    assert "not the project's name" in page.content().replace("&#39;", "'")
+    follow(page, page.get_by_role("button", name="Delete the project"))
+    expect(page.locator("body")).to_contain_text("not the project's name")
     page.goto(f"{place}?ask=delete")
     [(name,)] = office.team.admin.execute(
         "SELECT name FROM team_projects WHERE id=%s", (project.number,)
     ).fetchall()
     page.get_by_label("Type").fill(name)
-    page.get_by_role("button", name="Delete the project").click()
-    assert "will be deleted" in page.content()
-    page.get_by_role("button", name="Keep it").click()
+    follow(page, page.get_by_role("button", name="Delete the project"))
+    expect(page.locator("body")).to_contain_text("will be deleted")
+    follow(page, page.get_by_role("button", name="Keep it"))
     rows = office.team.admin.execute(
         "SELECT visibility, taking, delete_at FROM team_projects WHERE id=%s", (project.number,)
     ).fetchall()
