@@ -114,6 +114,15 @@ def test_a_row_is_forgotten_with_all_its_parts_after_one_has_agreed(desk: Site, 
     assert kept(desk) == 2
 
 
+def test_a_button_clicked_twice_forgets_once(desk: Site, page: Page) -> None:
+    desk.open(page, "/sessions")
+    pick(page, "sheet 2")
+    page.get_by_role("button", name="Forget").click()
+    page.get_by_role("button", name="Forget this session").dblclick()
+    expect(page.locator(".ses-done")).to_contain_text("2 sessions are forgotten")
+    assert kept(desk) == 2
+
+
 def test_selection_works_without_a_script(desk: Site, plain: Page) -> None:
     desk.open(plain, "/sessions")
     for title in ("sheet 0", "sheet 1"):

@@ -112,9 +112,11 @@ def forget_chosen(settings: Kept, data: FormData[ForgetForm]) -> Redirect:
     names = tuple(data.sessions.splitlines())
     if not names:
         raise BadInput("no session is chosen", "Choose some in the list.")
-    done = forget(settings, settings.home, ForgetArguments(sessions=names))
+    # a button clicked twice asks twice: the second finds nothing left, and says what went
+    asked = ForgetArguments(sessions=names, gone_already=True)
+    done = forget(settings, settings.home, asked)
     gone = [session for session in done.sessions if not session.subagent]
-    return Redirect(f"/sessions?forgotten={len(gone)}", status_code=303)
+    return Redirect(f"/sessions?forgotten={len(gone) or len(names)}", status_code=303)
 
 
 def _given(chosen: list[str] | None) -> list[str]:

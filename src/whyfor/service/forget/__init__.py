@@ -52,6 +52,7 @@ class ForgetArguments(msgspec.Struct, frozen=True):
     before: str | None = None
     new_salt: bool = False  # with match
     sessions: tuple[str, ...] = ()  # several of them
+    gone_already: bool = False  # leave out those of `sessions` that are not there any more
 
 
 class ForgottenSession(msgspec.Struct, frozen=True):
@@ -207,12 +208,24 @@ def _understand(library: LocalStore, cwd: Path, asked: ForgetArguments) -> Forge
         when = parse_when(asked.before, datetime.now().astimezone())
         return ForgetRequest(sessions=facet.descendants(facet.sessions_before(when)))
     if asked.sessions:
-        names = [_whole_session(library, reference) for reference in asked.sessions]
-        return ForgetRequest(sessions=facet.descendants(names))
+        return ForgetRequest(sessions=facet.descendants(_named_sessions(library, asked)))
     assert asked.reference is not None
     if is_commit(library.settings, asked.reference, cwd):
         return _behind_commit(library, require_commit(library, asked.reference, cwd))
     return ForgetRequest(sessions=facet.descendants([_whole_session(library, asked.reference)]))
+
+
+def _named_sessions(library: LocalStore, asked: ForgetArguments) -> list[SessionName]:
+    """Return the sessions named one by one; NotFound for one that is not there, unless such are
+    to be left out."""
+    names = []
+    for reference in asked.sessions:
+        try:
+            names.append(_whole_session(library, reference))
+        except NotFound:
+            if not asked.gone_already:
+                raise
+    return names
 
 
 def _whole_session(library: LocalStore, reference: str) -> SessionName:
