@@ -230,12 +230,14 @@ class Gemini(Agent):
         super()._prepare_home()
         # No variable chooses the key or stops the statistics, and system-wide settings are refused
         # below a world-writable folder; so the user's settings do, beside what a test has put
-        # there.
+        # there. At its start it deletes sessions in which it finds nothing to go on with, while
+        # one may be just being written: not in a test.
         path = self.home / ".gemini" / "settings.json"
         path.parent.mkdir(exist_ok=True)
         settings = json.loads(path.read_text()) if path.exists() else {}
         settings.setdefault("security", {})["auth"] = {"selectedType": "gemini-api-key"}
         settings.setdefault("privacy", {})["usageStatisticsEnabled"] = False
+        settings.setdefault("general", {})["sessionRetention"] = {"enabled": False}
         path.write_text(json.dumps(settings, indent=2))
 
     def _session_id(self, transcript: Path) -> str:

@@ -38,6 +38,11 @@ class ScriptedModel:
         with self._lock:
             self._steps.extend(steps)
 
+    def forget_script(self) -> None:
+        """Leave out what has not been said yet."""
+        with self._lock:
+            self._steps.clear()
+
     @property
     def main_requests(self) -> list[Request]:
         return [request for request in self.requests if request.main]

@@ -38,7 +38,8 @@ def worked(agent: Agent) -> Run:
     run = agent.run(FIRST)
     assert run.code == 0
     agent.model.add(Say("The cactus is wet."))
-    agent.resume(run.session_id, SECOND)
+    again = agent.resume(run.session_id, SECOND)
+    assert again.code == 0, again
     return run
 
 
@@ -58,6 +59,7 @@ class Garden:
         """The same, without what another test did in it."""
         shutil.rmtree(self._now)
         shutil.copytree(self._kept, self._now, symlinks=True)
+        self.agent.model.forget_script()
         return self
 
 
@@ -208,7 +210,8 @@ def test_two_sessions_become_one_by_time_with_a_line_where_they_change(
     second = agent.run("Look for beetles")
     assert second.code == 0, second
     agent.model.add(Say("The rose is cut."))
-    agent.resume(first.session_id, "Cut the rose")
+    third = agent.resume(first.session_id, "Cut the rose")
+    assert third.code == 0, third
     cli("ingest")
     tokens = cli("stats", "--json").json["tokens"]
 
