@@ -500,3 +500,18 @@ def test_the_manual_page_has_every_command_and_option(cli: Cli, tmp_path: Path) 
     assert shown.stderr == ""
     assert "whyfor log --agent codex --since 2w" in shown.stdout
     assert max(map(len, shown.stdout.splitlines())) < 110
+
+
+def test_an_ingest_that_finds_nothing_new_imports_neither_rich_nor_rules(
+    program: dict[str, str],
+) -> None:
+    code = (
+        "import sys; from whyfor.__main__ import main\n"
+        "assert main(['ingest']) == 0\n"
+        "heavy = {'rich', 'whyfor.story.rules.prepare', 'whyfor.git.snapshots'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code]
+    subprocess.run(command, check=True, capture_output=True, env=program)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=program)
+    assert done.stderr.strip() == "[]"

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from textwrap import wrap
+from typing import Any
 
 import click
 
 from whyfor import config
-from whyfor.cli.render import console, json_option, print_json, progress_bars, size_text
+from whyfor.cli.render import json_option, print_json, progress_bars, size_text
 from whyfor.model.errors import WhyforError
 from whyfor.model.text import plural
-from whyfor.model.wire.reports import wire_report
 from whyfor.service.agents import AGENT_CHOICE, USUAL_AGENTS, agent_names, agent_title
 from whyfor.service.ingest import IngestReport, ingest, ingest_for_hooks, is_sharing
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from whyfor.terminal import output_width, say
 
 
 @click.command()
@@ -50,6 +48,8 @@ def command(paths: tuple[Path, ...], agent: str | None, background: bool, as_jso
         return
     settings = config.load()
     if as_json:
+        from whyfor.model.wire.reports import wire_report  # here: few runs print JSON
+
         report = ingest(settings, paths, agent)
         print_json(wire_report(report))
         return
@@ -74,27 +74,34 @@ _NOTICES = (
 
 
 def _render(report: IngestReport) -> None:
-    out = console()
     for repair in report.repairs:
-        out.print(f"Repaired: {repair}.", style="yellow")
+        _print(f"Repaired: {repair}.", fg="yellow")
     if report.sessions + report.subagents == 0:
-        out.print("No agent has left a session here yet.")
+        _print("No agent has left a session here yet.")
         titles = ", ".join(map(agent_title, USUAL_AGENTS))
         others = len(agent_names()) - len(USUAL_AGENTS)
-        out.print(f"Agents looked for: {titles} and {others} more: whyfor agents")
-        out.print("See what it would look like: whyfor demo")
+        _print(f"Agents looked for: {titles} and {others} more: whyfor agents")
+        _print("See what it would look like: whyfor demo")
     else:
-        _render_kept(report, out)
+        _render_kept(report)
     for item in report.unreadable[:5]:
-        out.print(f"Cannot read {item.path}: {item.reason}", style="red")
+        _print(f"Cannot read {item.path}: {item.reason}", fg="red")
     if len(report.unreadable) > 5:
-        out.print(f"… and {len(report.unreadable) - 5} more. See: whyfor doctor", style="red")
+        _print(f"… and {len(report.unreadable) - 5} more. See: whyfor doctor", fg="red")
 
 
-def _render_kept(report: IngestReport, out: Console) -> None:
+def _print(line: str, **style: Any) -> None:
+    """Print a line that ends between two words; without rich, which takes longer to import than
+    an ingest that finds nothing new."""
+    parts = wrap(line, output_width(), break_long_words=False, break_on_hyphens=False)
+    for part in parts:
+        say(part, **style)
+
+
+def _render_kept(report: IngestReport) -> None:
     new = plural(report.new_records, "new record") if report.new_records else "Nothing new"
-    out.print(f"{new} in {plural(report.files, 'file')}, {report.seconds:.1f} s.")
-    out.print(
+    _print(f"{new} in {plural(report.files, 'file')}, {report.seconds:.1f} s.")
+    _print(
         f"Kept: {plural(report.sessions, 'session')}, {plural(report.subagents, 'subagent')}, "
         f"{plural(report.records, 'record')}, {plural(report.events, 'event')}, "
         f"{size_text(report.bytes)}."
@@ -102,4 +109,4 @@ def _render_kept(report: IngestReport, out: Console) -> None:
     for field, noun, words in _NOTICES:
         number = getattr(report, field)
         if number:
-            out.print(f"{plural(number, noun)} {words}", style="yellow")
+            _print(f"{plural(number, noun)} {words}", fg="yellow")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Literal
 
 import msgspec
@@ -86,4 +85,6 @@ class ChangedSession(msgspec.Struct, frozen=True):
 
 def action_digest(action: str) -> str:
     """Return a short name of an action, to compare what was shown with what is answered."""
+    from hashlib import sha256  # here: OpenSSL takes longer to load than most runs take
+
     return sha256(action.encode("utf-8", "surrogatepass")).hexdigest()[:24]

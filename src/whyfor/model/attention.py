@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Any, Literal
 
 import msgspec
@@ -101,6 +100,8 @@ class Firing(msgspec.Struct, frozen=True, kw_only=True):
 def firing_id(session: str, cause: str, key: str) -> str:
     """Return a short name of a firing: the same for the same session, cause and key."""
     text = "\0".join((session, cause, key))
+    from hashlib import sha256  # here: OpenSSL takes longer to load than most runs take
+
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 

@@ -26,9 +26,9 @@ from whyfor.capture.recover import (
     renew_database,
     sound,
 )
-from whyfor.capture.shell_edits import prune_snapshots
 from whyfor.capture.unreadable import Unreadable
 from whyfor.config import Settings
+from whyfor.hook.rule_form import PREPARED
 from whyfor.locks import LOCK_WAIT, ingest_lock
 from whyfor.model.errors import CorruptStore, Disagreement
 from whyfor.model.progress import Announce
@@ -40,7 +40,6 @@ from whyfor.store.protocol import Store
 from whyfor.store.tombstones import require_salt
 from whyfor.story.approval_log import renew_approvals
 from whyfor.story.links.save import link_waiting
-from whyfor.story.rules.prepare import prepare_rules
 from whyfor.story.status.standing import StatusSink
 from whyfor.story.telemetry_cost import renew_telemetry
 
@@ -148,12 +147,12 @@ def _ingest(
             _price(settings, store)
             if link_waiting(store, journal(settings), linking):
                 publish_stories(settings, store)
-            prepare_rules(settings, store)
+            _prepare_rules(settings, store)
             renew_approvals(store)
             renew_telemetry(store, wall_clock())
             expired = _retain(settings, store)
             renew_derived(settings, store)
-            prune_snapshots(settings.home)
+            _prune_snapshots(settings.home)
             totals = store.stats.totals()
     return IngestReport(
         files=counts.files,
@@ -188,6 +187,22 @@ def _price(settings: Settings, store: Store) -> None:
         with store.transaction():
             store.capture.price_again()
             store.set_mark(_PRICES, stamp)
+
+
+def _prepare_rules(settings: Settings, store: Store) -> None:
+    """Prepare the rules for hooks, if there are any or were any."""
+    places = (settings.home / "rules.toml", settings.home / "hook" / PREPARED)
+    if any(place.exists() for place in places):
+        from whyfor.story.rules.prepare import prepare_rules  # here: most people have no rules
+
+        prepare_rules(settings, store)
+
+
+def _prune_snapshots(home: Path) -> None:
+    if (home / "snapshots").is_dir():
+        from whyfor.capture.shell_edits import prune_snapshots  # here: few people take any
+
+        prune_snapshots(home)
 
 
 def _retain(settings: Settings, store: Store) -> int:
