@@ -17,11 +17,13 @@ from whyfor.service.editor import EditorFile, explain_line
 from whyfor.service.lines import count_range_lines
 from whyfor.store.open import open_store, reading_local
 
+from formatters import languages
 from lines_judge import LineScore, judge, said_lines
 from lines_lab import MIXES, Lab, agent_work, library_file, make_lab
 from lines_rewrites import OPERATIONS
 from measure import Cost, clean_env, run, typical
 from report import Cell, Check, Report, Table
+from running_lab import ALL_AGENTS, make_running_lab, missing_tool
 
 _SEED = 1
 _LAST = 4  # commits that are rewritten
@@ -57,9 +59,45 @@ def lines(report: Report, scratch: Path, program: Path, commits: int) -> None:
         _floor("lines: right turn, of agents' lines", total.turns, 0.97),
         *checks,
     )
+    running(report, scratch / "lines-running", program, max(2, commits // 8))
     _cost(report, scratch / "lines-long", program)
 
 
+def running(report: Report, folder: Path, program: Path, commits: int) -> None:
+    """The same with real agents that run, and real formatters of three languages."""
+    if missing := missing_tool():
+        report.skip(f"{missing} is not installed: no lines of running agents")
+        return
+    formats, absent = languages()
+    for reason in absent:
+        report.skip(reason)
+    lab = make_running_lab(folder, program, list(ALL_AGENTS), formats, commits)
+    total = LineScore()
+    rows: list[list[Cell]] = []
+    checks: list[Check] = []
+    with _home(lab, program) as settings:
+        said = said_lines(settings, lab, list(lab.agents))
+    for name in ALL_AGENTS:
+        own = {sha: files for sha, files in said.items() if lab.agents[sha] == name}
+        score = judge(lab, own)
+        total.add(score)
+        rows.append(_row(name, score))
+        checks.append(_floor(f"lines, {name} running: agent or not", score.accuracy, 0.985))
+    rows.append(_row("all", total))
+    unknown = total.unknown / max(1, total.agent_true)
+    report.add(
+        Table("Lines: who wrote them, agents running", ["agent", *_COLUMNS[1:]], rows, _RUNNING),
+        _floor("lines, agents running: agent or not", total.accuracy, 0.99),
+        _floor("lines, agents running: precision of agent", total.precision, 0.995),
+        _floor("lines, agents running: right turn", total.turns, 0.97),
+        Check("lines, agents running: unknown of agents' lines", unknown, 0.01, unit=""),
+        *checks,
+    )
+
+
+_RUNNING = """Real agents against a scripted model, with `init --shell-edits`: they edit, create, run
+`sed -i` and generators (Claude Code, Codex, Gemini CLI). People add, copy, touch, move and delete between their turns; ruff,
+black, prettier and gofmt run before every second commit."""
 _COLUMNS = ["mix", "lines", "agent or not", "precision", "recall", "right turn", "unknown"]
 
 
