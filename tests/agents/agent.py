@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from .install import installed, pinned
+from .install import installed
 from .model import ScriptedModel
 from .process import run_clean
 
@@ -284,7 +284,7 @@ class OpenCode(Agent):
             "OPENCODE_DISABLE_AUTOUPDATE": "1",
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
             "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
-            "NPM_CONFIG_REGISTRY": "http://127.0.0.1:9/",  # nobody is there: see _prepare_home
+            "NPM_CONFIG_REGISTRY": "http://127.0.0.1:9/",  # nobody is there
             "BUN_CONFIG_REGISTRY": "http://127.0.0.1:9/",
         }
 
@@ -298,17 +298,6 @@ class OpenCode(Agent):
         options = {"baseURL": f"{self.model.url}/opencode/v1", "apiKey": "dummy"}
         settings["provider"] = {"anthropic": {"options": options}}
         path.write_text(json.dumps(settings, indent=2))
-        # Where there is a plugin it first installs what plugins may import, by the network. Ours
-        # imports nothing: it finds that as installed.
-        version = pinned("opencode-ai")
-        own = {"dependencies": {"@opencode-ai/plugin": version}}
-        (path.parent / "package.json").write_text(json.dumps(own))
-        found = path.parent / "node_modules" / "@opencode-ai" / "plugin"
-        found.mkdir(parents=True, exist_ok=True)
-        about = {"name": "@opencode-ai/plugin", "version": version}
-        (found / "package.json").write_text(json.dumps(about))
-        lock = {"lockfileVersion": 3, "packages": {"": own, f"node_modules/{about['name']}": about}}
-        (path.parent / "package-lock.json").write_text(json.dumps(lock))
 
     @property
     def _database(self) -> Path:

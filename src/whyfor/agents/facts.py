@@ -128,6 +128,10 @@ class PluginFile(msgspec.Struct, frozen=True, kw_only=True):
     """Below that folder."""
     source: str
     """The file in the agent's package that it is made from."""
+    settings_file: str = ""
+    """A file of settings below that folder, without which a plugin makes the agent wait."""
+    settings: tuple[str, ...] = ()
+    """Its lines."""
 
 
 def plain_server(command: list[str], env: dict[str, str]) -> dict[str, Any]:

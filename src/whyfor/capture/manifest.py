@@ -45,7 +45,7 @@ class InstallStep(msgspec.Struct):
 class ChangedByInit(msgspec.Struct, omit_defaults=True):
     """A file of others that we changed, or one that we created."""
 
-    kind: str  # agent | server | skill | plugin | exclude
+    kind: str  # agent | server | skill | plugin | plugin-settings | exclude
     agent: str
     at: int
     original: bytes | None = None  # none: there was no such file
@@ -179,7 +179,7 @@ def _without_us(now: bytes, changed: ChangedByInit) -> bytes | None:
     our part."""
     if changed.kind in ("skill", "plugin"):
         return changed.original
-    if changed.kind == "exclude":
+    if changed.kind in ("exclude", "plugin-settings"):
         ours = {line.encode() for line in changed.lines}
         kept = b"".join(line for line in now.splitlines(keepends=True) if line.strip() not in ours)
         same = kept.rstrip(b"\n") == (changed.original or b"").rstrip(b"\n")

@@ -35,6 +35,7 @@ WITHOUT_EVENTS = {
     "exclude": "excluded",
     "server": "MCP server",
     "plugin": "plugin",
+    "plugin-settings": "plugin's settings",
     "telemetry": "telemetry",
 }
 

@@ -442,6 +442,23 @@ def test_what_a_person_asked_for_is_told_though_a_tool_printed_it_too(
     assert "It is slow because, as it says, I must […]" in told
 
 
+def test_settings_beside_a_plugin_leave_what_the_user_wrote(
+    shop: Path, home: Path, cli: Cli
+) -> None:
+    settings = home / ".config" / "opencode" / ".npmrc"
+    settings.parent.mkdir(parents=True)
+    assert cli("init").code == 0
+    assert settings.read_text() == "fetch-retries=0\nfetch-timeout=10000\n"
+    settings.write_text(settings.read_text() + "save-exact=true\n")
+    assert cli("init").code == 0
+    assert cli("uninstall").code == 0
+    assert settings.read_text() == "save-exact=true\n"
+    assert cli("init").code == 0
+    assert settings.read_text() == "save-exact=true\n", "the user's own file stays as it is"
+    assert cli("uninstall").code == 0
+    assert settings.read_text() == "save-exact=true\n"
+
+
 def test_a_plugin_is_installed_for_an_agent_without_hooks_and_goes_without_a_trace(
     shop: Path, home: Path, cli: Cli
 ) -> None:

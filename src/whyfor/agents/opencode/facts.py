@@ -44,6 +44,11 @@ PLUGIN = PluginFile(
     folder=_config_folder,
     file="plugins/whyfor.js",
     source="plugin.js",
+    # With any plugin it waits at its start until npm has installed what plugins may import, and npm
+    # tries for more than a minute where no registry answers. Ours imports nothing: one try is
+    # enough, and what other plugins need is still installed where there is a network.
+    settings_file=".npmrc",
+    settings=("fetch-retries=0", "fetch-timeout=10000"),
 )
 FACTS = AgentFacts(
     mark="Oc",

@@ -344,6 +344,20 @@ class _Init:
             words = plugin_words(self.settings, name, memory=record.memory, answers=answers)
             rewrite = prints.Rewrite(to=partial(plugin_content, plugin, words))
             self._change(path, record, step, rewrite)
+            if plugin.settings:
+                self._plugin_settings(plugin)
+
+    def _plugin_settings(self, plugin: PluginFile) -> None:
+        """Write the settings a plugin needs beside it, unless the user has a file of that name."""
+        path = plugin.folder(self.settings.user_home, self.settings.env) / plugin.settings_file
+        if path.exists() and to_text(path) not in self.footprint.files:
+            return
+        step = InstallStep("plugin-settings", plugin.agent, "failed", to_text(path))
+        self.steps.append(step)
+        lines = list(plugin.settings)
+        record = ChangedByInit("plugin-settings", plugin.agent, wall_clock(), lines=lines)
+        text = "".join(f"{line}\n" for line in lines).encode()
+        self._change(path, record, step, prints.Rewrite(to=lambda was: was or text))
 
     def _is_chosen(self, place: ServerPlace | PluginFile) -> bool:
         if self.options.agents:
