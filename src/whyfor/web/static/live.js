@@ -9,6 +9,7 @@ const RETRY = [500, 1000, 2000, 5000];
 const PATIENCE = 3000; // ms without a connection before it is said
 const SILENCE = 40_000; // ms without a word; a server that lives says so every 15 s
 const HIDDEN = 1000;
+const LEAVING = 10_000; // ms: a page that was about to go is still there, so it was a download
 const COUNT = 15_000; // ms between looks at the number of approvals, where not all statuses are heard
 
 const TYPES = ["event", "commit", "status", "attention", "reset", "open"];
@@ -29,6 +30,7 @@ let counting = 0;
 let heardStatuses = 0;
 let attempt = 0; // only the latest to connect does
 let isOpen = false;
+let leftAt = -Infinity;
 
 export const live = {
   // type: event, commit (its story is new or otherwise), status, attention (something to know), reset (the place was lost: show everything anew), open
@@ -82,9 +84,16 @@ function heard(message) {
   if (message.type === "alive") return;
   const data = JSON.parse(message.data);
   if (message.type === "status" && hearsAll()) counted(data);
-  if (message.type === "reset" && !listeners.reset.size) location.reload();
+  if (message.type === "reset" && !listeners.reset.size) loadAgain();
   if (message.type === "change") return tell("commit", shared(data));
   tell(message.type, data);
+}
+
+// Unless the next page is on its way: loading this one would stop it, and what a form was told would never be seen.
+function loadAgain() {
+  const wait = leftAt + LEAVING - performance.now();
+  if (wait > 0) setTimeout(loadAgain, wait);
+  else location.reload();
 }
 
 // What a team's server says, as the laptop's would: a commit, or a session that was shared.
@@ -201,6 +210,7 @@ document.addEventListener("click", (event) => {
   tryAgain();
   connect();
 });
+addEventListener("beforeunload", () => (leftAt = performance.now()));
 addEventListener("pagehide", letGo);
 addEventListener("pageshow", (event) => event.persisted && location.reload()); // what was kept may be long past
 if (!hearsAll()) setInterval(askCount, COUNT);
