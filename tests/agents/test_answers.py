@@ -8,16 +8,15 @@ import json
 import os
 import re
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.server.test_approvals import Office
-from tests.server.wire import served
+from tests.server.wire import served, watching
 from whyfor import config
-from whyfor.service.ingest import ingest, watch_agents
+from whyfor.service.ingest import ingest
 
 from . import Call, Reply, Say
 from .agent import ALL_AGENTS, Codex
@@ -41,15 +40,12 @@ def serving(bare: Desk) -> Iterator[tuple[Office, BrokenServer]]:
     """Serve the desk's pages, behind a server that breaks when it is told to."""
     settings = config.load({**bare.env, "WHYFOR_HOME": str(bare.kept)})
     ingest(settings)
-    stop = threading.Event()
-    with served(settings, beside=True) as server, broken_server(server.port) as between:
-        watch = threading.Thread(target=watch_agents, args=(settings, server.hub, stop))
-        watch.start()
-        try:
-            yield Office(Path(bare.repo), server, settings), between
-        finally:
-            stop.set()
-            watch.join(PATIENCE)
+    with (
+        served(settings, beside=True) as server,
+        broken_server(server.port) as between,
+        watching(settings, server.hub),
+    ):
+        yield Office(Path(bare.repo), server, settings), between
 
 
 # -- OpenCode ------------------------------------------------------------------------------------

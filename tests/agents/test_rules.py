@@ -6,12 +6,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from tests.server.test_approvals import Office
-from tests.server.wire import served
+from tests.server.wire import served, watching
 from whyfor import config
 from whyfor.service.ingest import ingest
+from whyfor.service.serve import announce_server
 
 from . import Call, Reply, Say
 from .agent import ALL_AGENTS, Codex
@@ -117,6 +119,62 @@ def test_an_answer_from_the_browser_runs_the_tool(bare: Desk) -> None:
     ingest(settings)
     (row,) = bare.read("approvals")
     assert (row["decision"], row["by"], row["action"]) == ("allowed", "browser", "touch quokka.txt")
+
+
+def test_a_server_on_another_port_is_asked_and_a_dead_one_changes_nothing(bare: Desk) -> None:
+    settings = config.load({**bare.env, "WHYFOR_HOME": str(bare.kept)})
+    ingest(settings)
+    turn_on(bare)  # the settings name the default port, where nobody is
+    with in_terminal(bare) as terminal:
+        terminal.see("for shortcuts")
+        with (
+            served(settings, beside=True) as server,
+            announce_server(settings, server.port),
+            watching(settings, server.hub),
+        ):
+            office = Office(Path(bare.repo), server, settings)
+            bare.model.add(shell("touch quokka.txt"), QUOKKA)
+            terminal.enter("Touch the quokka")
+            terminal.see("Do you want to")
+            path, digest = office.request()
+            assert not (bare.repo / "quokka.txt").exists()
+            assert office.post(path, {"word": "allow", "digest": digest}).status == 303
+            terminal.see("quokka sits")
+            terminal.see("for shortcuts")
+            bare.model.add(shell("touch wombat.txt"), Reply(Say("The wombat digs.")))
+            terminal.enter("Touch the wombat")
+            terminal.see("Do you want to")
+            office.request()
+            assert asking(bare), "the hook waits for the browser"
+            terminal.press("1")
+            terminal.see("wombat digs")
+            await_that(lambda: not asking(bare))
+        with broken_server() as broken, announce_server(settings, broken.port):
+            for how in BROKEN:
+                broken.break_it(how)
+                bare.model.add(shell(f"touch {how[:2]}.txt"), Reply(Say(f"It was {how}.")))
+                terminal.enter(f"Touch {how}")
+                terminal.see("Do you want to")
+                assert not (bare.repo / f"{how[:2]}.txt").exists()
+                terminal.press("1")
+                terminal.see(f"It was {how}.")
+                terminal.see("for shortcuts")
+        terminal.enter("/exit")
+        terminal.leave()
+    ingest(settings)
+    log = {row["action"]: (row["decision"], row["by"]) for row in bare.read("approvals")}
+    assert log.pop("touch quokka.txt") == ("allowed", "browser")
+    assert set(log.values()) == {("allowed", "terminal")}
+
+
+def asking(bare: Desk) -> list[bytes]:
+    """The hooks of this home that wait for an answer."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_bytes())
+    mine = str(bare.kept).encode()
+    return [words for words in found if mine in words and b"PermissionRequest" in words]
 
 
 def test_a_rule_answers_copilot_and_what_it_does_not_name_is_not_run(bare: Desk) -> None:

@@ -20,6 +20,7 @@ from whyfor.live.hub import Hub
 from whyfor.live.serve_lock import Running
 from whyfor.server.app import App, create_app
 from whyfor.server.run import Server, bound
+from whyfor.service.ingest import watch_agents
 from whyfor.service.serve import AccessKeys
 
 
@@ -139,3 +140,16 @@ def served(
     for each in left:
         each.join(20)  # it has been told to go
     assert not any(each.is_alive() for each in left), left
+
+
+@contextmanager
+def watching(settings: Settings, hub: Hub) -> Iterator[None]:
+    """Tell the hub what agents do, as `serve` does."""
+    stop = threading.Event()
+    watch = threading.Thread(target=watch_agents, args=(settings, hub, stop))
+    watch.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        watch.join(20)

@@ -53,6 +53,8 @@ def merge(
         entries = hooks.setdefault(on.event, [])
         entry = _entry(agent, on, command(on))
         if asked and on.approve:
+            # the command asks too where the server is on another port, and waits as long
+            entry["hooks"][0]["timeout"] = asked["timeout"]
             entry["hooks"].append(asked)
         entries.insert(places.get(on.event, len(entries)), entry)
     for event in [event for event in places if not hooks[event]]:

@@ -47,6 +47,7 @@ class HookAnswers(msgspec.Struct, frozen=True):
     memory: bool = False  # at a session's start
     prompts: bool = False  # with a prompt
     rules: bool = False  # when the agent asks the person
+    ask: int = 0  # the port where the agent asks for an answer from the browser; 0: nowhere
     shell_edits: bool = False  # nothing printed: the work tree is looked at around shell commands
 
 
@@ -56,6 +57,7 @@ def hook_command(settings: Settings, agent: str, on: HookEvent, answers: HookAns
     asks += "--remember " if answers.memory and on.remember else ""
     asks += "--recall " if answers.prompts and on.prompt else ""
     asks += "--rules " if answers.rules and on.approve else ""
+    asks += f"--ask {answers.ask} " if answers.ask and on.approve else ""
     asks += f"--snapshot {on.snapshot} " if answers.shell_edits and on.snapshot else ""
     return (
         f"test -x {python} && {python} -I -S {hook} --agent {agent} {asks}{on.event} 2>/dev/null; "

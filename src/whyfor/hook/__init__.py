@@ -19,5 +19,6 @@ FILES = (
     "prompt_notes.py",
     "rule_form.py",
     "rule_answer.py",
+    "browser_answer.py",
     "announce.py",
 )

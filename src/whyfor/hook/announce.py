@@ -80,6 +80,8 @@ def main(argv: list[bytes]) -> None:
         follow(folder, given, payload)
         if b"snapshot" in given:
             snapshot(folder, given, payload, began)
+        if b"ask" in given and not told and b"dropped" not in given:
+            ask_server(home, given, payload)
 
 
 def remembered(folder: bytes, given: dict[bytes, bytes], payload: list[bytes]) -> bytes:
@@ -112,6 +114,18 @@ def ruled(folder: bytes, given: dict[bytes, bytes], payload: list[bytes]) -> byt
     except Exception:  # noqa: BLE001 - the person is asked, as without us
         return b""
     return told
+
+
+def ask_server(home: bytes, given: dict[bytes, bytes], payload: list[bytes]) -> None:
+    """Print what the person answers in the browser, for agents whose hook says `--ask` and the port
+    at which they ask by themselves. Their dialog is shown meanwhile."""
+    if not content(home + b"/serve.json"):
+        return
+    import browser_answer  # type: ignore[import-not-found]  # here: few events need it
+
+    told = browser_answer.answer(home, given[b"agent"], b"".join(payload), given[b"ask"])
+    if told:
+        posix.write(1, told)
 
 
 def received(folder: bytes, given: dict[bytes, bytes]) -> list[bytes]:
@@ -166,7 +180,7 @@ def arguments(argv: list[bytes]) -> dict[bytes, bytes]:
     given = {b"agent": b"", b"event": b"", b"args": b""}
     words = iter(argv)
     for word in words:
-        if word in (b"--agent", b"--sha", b"--chain", b"--snapshot"):
+        if word in (b"--agent", b"--sha", b"--chain", b"--snapshot", b"--ask"):
             given[word[2:]] = next(words, b"")
         elif word in FLAGS:
             given[word[2:]] = b"true"

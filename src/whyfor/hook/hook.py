@@ -1,8 +1,8 @@
 """What agents and git run. Appends one line to the spool and is gone; whatever is broken, it
 says nothing and exits 0.
 
-    PY -I -S hook.py --agent AGENT [--annotate] [--remember] [--recall] [--rules] [--snapshot PHASE]
-    EVENT [ARG ...] [--sha SHA] [--chain "PID:START:NAME ..."] [--rebasing]
+    PY -I -S hook.py --agent AGENT [--annotate] [--remember] [--recall] [--rules] [--ask PORT]
+    [--snapshot PHASE] EVENT [ARG ...] [--sha SHA] [--chain "PID:START:NAME ..."] [--rebasing]
 
 The work is in announce.py beside it: Python keeps a module compiled, the file it is started with
 never, and compiling takes longer than all the rest. Whyfor's home is the folder above the one

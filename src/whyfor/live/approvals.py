@@ -26,15 +26,16 @@ from whyfor.capture.manifest import ANSWER_KEY, hook_folder
 from whyfor.capture.spool import append_answer
 from whyfor.config import Settings
 from whyfor.live.hub import Hub
-from whyfor.live.serve_lock import PORT
+from whyfor.live.serve_lock import PORT, serve_file
 from whyfor.model.approvals import action_digest
 from whyfor.model.errors import BadInput, StoreError
+from whyfor.model.paths import to_text
 from whyfor.model.status import LiveStatus
 
 ANSWER_SECONDS = 600  # how long a request waits for an answer from the browser
 _VALID = ANSWER_SECONDS * 1000
 _LOOK = 0.5  # seconds between two looks at whether somebody answered in the terminal
-_SETTLED = 2_000  # ms after which a session that waits for nothing was answered elsewhere
+_SETTLED = 2_000  # ms after which the status says what a session waits for
 WORDS = {"allow": "allow", "deny": "deny"}
 
 
@@ -236,8 +237,9 @@ def settled_by(hub: Hub) -> Settled:
             return True
         for each in hub.standings:
             if (each.session.agent, each.session.session_id) == (found.agent, found.session_id):
-                heard = each.status.heard_at or 0
-                return each.status.approval is None and heard > found.asked_at + _SETTLED
+                went_on = (each.status.heard_at or 0) > found.asked_at
+                known = wall_clock() > found.asked_at + _SETTLED  # the status may lag behind
+                return each.status.approval is None and went_on and known
         return False
 
     return is_settled
@@ -292,9 +294,18 @@ def read_answer_key(settings: Settings) -> str:
         return ""
 
 
-def answers_address(agent: str, key: str) -> dict[str, str]:
-    """Return where an agent asks for an answer from the browser, and what it must show."""
-    return {"url": f"http://127.0.0.1:{PORT}{ANSWERS}{agent}", "key": key}
+def answers_address(settings: Settings, agent: str, key: str) -> dict[str, str]:
+    """Return where an agent asks for an answer from the browser, what it must show, and the file
+    in which a server on another port says so."""
+    url = f"http://127.0.0.1:{PORT}{ANSWERS}{agent}"
+    return {"url": url, "key": key, "server": to_text(serve_file(settings))}
+
+
+def asked_port(agent: str, rules: bool) -> int:
+    """Return the port where an agent asks by itself, so that its hook asks a server elsewhere; 0
+    where it does not ask."""
+    form = AGENTS[agent].facts.approvals
+    return PORT if rules and form is not None and form.over_http else 0
 
 
 def answer_key(settings: Settings) -> str:

@@ -6,6 +6,7 @@
 // `init --rules` it asks a running `whyfor serve` for your answer in the browser, while your own
 // dialog stays. It never fails and nothing waits for it: whatever is broken, nothing is added.
 import { spawn } from "node:child_process"
+import { readFileSync } from "node:fs"
 
 const HOOK = __HOOK__ // asks what a session is told; null: nothing
 const TELL = __TELL__ // tells of an event
@@ -50,8 +51,18 @@ function request(asked, directory) {
   }
 }
 
+// A server on another port than the default says so in a file.
+function address() {
+  try {
+    const { port } = JSON.parse(readFileSync(ANSWERS.server, "utf8"))
+    return Number.isInteger(port) ? ANSWERS.url.replace(/:\d+/, `:${port}`) : ANSWERS.url
+  } catch {
+    return ANSWERS.url
+  }
+}
+
 async function answer(payload, signal) {
-  const sent = await fetch(ANSWERS.url, {
+  const sent = await fetch(address(), {
     method: "POST",
     headers: { Authorization: `Bearer ${ANSWERS.key}`, "Content-Type": "application/json" },
     body: JSON.stringify(payload),

@@ -29,7 +29,7 @@ from whyfor.capture.hook_files import (
 from whyfor.capture.manifest import ChangedByInit, hook_folder
 from whyfor.config import Settings
 from whyfor.git import hooks as git_hooks
-from whyfor.live.approvals import answers_address, read_answer_key
+from whyfor.live.approvals import answers_address, asked_port, read_answer_key
 from whyfor.model.paths import to_path, to_text
 from whyfor.store.open import LocalStore
 
@@ -155,7 +155,12 @@ def _settings_file(
         what = f"{agent.title}: all hooks are turned off by {off} in {path}"
         health.say("silent", what, "Turn them on there, if you want its sessions announced.")
     answers = HookAnswers(
-        changed.annotate, changed.memory, changed.prompts, changed.rules, changed.shell_edits
+        annotate=changed.annotate,
+        memory=changed.memory,
+        prompts=changed.prompts,
+        rules=changed.rules,
+        ask=asked_port(agent.agent, changed.rules),
+        shell_edits=changed.shell_edits,
     )
     wanted = {}
     for on in wanted_events(agent, snapshots=changed.shell_edits):
@@ -179,7 +184,9 @@ def _plugin(
 ) -> HookHealth:
     """Return the state of the file that an agent without command hooks loads."""
     plugin = plugin_files()[changed.agent]
-    answers = answers_address(changed.agent, read_answer_key(settings)) if changed.rules else None
+    answers = None
+    if changed.rules:
+        answers = answers_address(settings, changed.agent, read_answer_key(settings))
     words = plugin_words(settings, changed.agent, memory=changed.memory, answers=answers)
     health = HookHealth("plugin", changed.agent, to_text(path))
     again = "Write it again: whyfor init"

@@ -51,7 +51,7 @@ from whyfor.capture.manifest import InstallStep as InstallStep
 from whyfor.capture.shell_edits import prune_snapshots
 from whyfor.config import Settings
 from whyfor.git import hooks as git_hooks
-from whyfor.live.approvals import ANSWER_SECONDS, answer_key, answers_address
+from whyfor.live.approvals import ANSWER_SECONDS, answer_key, answers_address, asked_port
 from whyfor.model import former_name
 from whyfor.model.errors import BadInput, WhyforError
 from whyfor.model.paths import to_path, to_text
@@ -221,6 +221,7 @@ class _Init:
             memory=remembers,
             prompts=remembers and self._prompts(path),
             rules=self._rules(path),
+            ask=asked_port(agent.agent, self._rules(path)),
             shell_edits=watched,
         )
         record = ChangedByInit("agent", agent.agent, wall_clock(), annotate=answers.annotate)
@@ -267,7 +268,7 @@ class _Init:
         form = AGENTS[agent.agent].facts.approvals
         if not rules or form is None or not form.over_http:
             return None
-        address = answers_address(agent.agent, self._key())
+        address = answers_address(self.settings, agent.agent, self._key())
         return {
             "type": "http",
             "url": address["url"],
@@ -340,7 +341,8 @@ class _Init:
             self.steps.append(step)
             record = ChangedByInit("plugin", name, wall_clock())
             record.memory, record.rules = self._remembers(path), self._rules(path)
-            answers = answers_address(name, self._key()) if record.rules else None
+            key = self._key() if record.rules else ""
+            answers = answers_address(self.settings, name, key) if record.rules else None
             words = plugin_words(self.settings, name, memory=record.memory, answers=answers)
             rewrite = prints.Rewrite(to=partial(plugin_content, plugin, words))
             self._change(path, record, step, rewrite)
