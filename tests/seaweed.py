@@ -18,6 +18,7 @@ from tests.conftest import missing_part
 
 KEY, SECRET = "tests", "tests-only"
 _WAIT = 60  # seconds
+_TRIES = 3  # a port that was free may be taken by another program before the server has it
 
 
 class S3Server:
@@ -61,27 +62,45 @@ def running_s3(folder: Path) -> Iterator[S3Server]:
     config.write_text(
         json.dumps({"identities": [{"name": KEY, "credentials": credentials, "actions": rights}]})
     )
-    (folder / "data").mkdir()
+    for turn in range(_TRIES):
+        data = folder / f"data-{turn}"
+        data.mkdir()
+        with _started(program, config, data, folder / f"log-{turn}") as server:
+            if server is not None:
+                yield server
+                return
+    said = (folder / f"log-{_TRIES - 1}").read_text()[-500:]
+    missing_part(f"S3 NOT TESTED: it did not start: {said}")
+
+
+@contextmanager
+def _started(program: Path, config: Path, data: Path, said: Path) -> Iterator[S3Server | None]:
+    """Start a server once; yields None if it ended before it could be written to. Its other
+    protocols are off: they have fixed ports, which a second server could not have."""
     master, volume, filer, s3 = _free_ports(4)
     command = [
         *(str(program), "server", "-master.telemetry=false", "-ip=127.0.0.1", "-ip.bind=127.0.0.1"),
-        *(f"-dir={folder / 'data'}", "-volume.max=5", "-master.volumeSizeLimitMB=64"),
+        *(f"-dir={data}", "-volume.max=5", "-master.volumeSizeLimitMB=64", "-filer", "-s3"),
         *(f"-master.port={master}", f"-volume.port={volume}", f"-filer.port={filer}"),
-        *("-s3", f"-s3.port={s3}", f"-s3.config={config}", "-s3.autoCreateBucket", "-filer"),
+        *(f"-s3.port={s3}", f"-s3.config={config}", "-s3.autoCreateBucket"),
+        *("-s3.port.iceberg=0", "-s3.port.lance=0"),
     ]
-    log = (folder / "log").open("w")
-    with log, subprocess.Popen(command, stdout=log, stderr=log, cwd=folder) as process:
+    log = said.open("w")
+    with log, subprocess.Popen(command, stdout=log, stderr=log, cwd=data) as process:
         server = S3Server(s3)
         try:
-            _await(server, process, folder / "log")
-            yield server
+            yield server if _answers(server, process) else None
         finally:
             process.kill()
-    shutil.rmtree(folder / "data")
+    shutil.rmtree(data)
+    for port in (master, volume, filer, s3):
+        for number in (port, port + 10_000):
+            for left in Path("/tmp").glob(f"seaweedfs-*-{number}.sock"):
+                left.unlink()
 
 
-def _await(server: S3Server, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until an object can be written."""
+def _answers(server: S3Server, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until an object can be written; False if the server ended instead."""
     import obstore
     from obstore.exceptions import BaseError
 
@@ -95,5 +114,5 @@ def _await(server: S3Server, process: subprocess.Popen[bytes], log: Path) -> Non
         except (httpx.HTTPError, BaseError):
             time.sleep(0.2)
         else:
-            return
-    missing_part(f"S3 NOT TESTED: it did not start: {log.read_text()[-500:]}")
+            return True
+    return False

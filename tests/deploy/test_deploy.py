@@ -115,7 +115,9 @@ def test_a_server_without_settings_names_the_first_that_is_missing() -> None:
 def test_the_team_to_try_out_starts_shares_and_leaves_nothing(tmp_path: Path) -> None:
     """PostgreSQL, an S3 store, two server processes and a laptop, as `make team` starts them."""
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    env = {**os.environ, "HOME": str(tmp_path), "PATH": programs}
+    folder = Path(tempfile.mkdtemp())  # its own: others may be trying it out too
+    folder.chmod(0o755)  # PostgreSQL is somebody else
+    env = {**os.environ, "HOME": str(tmp_path), "PATH": programs, "TMPDIR": str(folder)}
     done = subprocess.run(
         [sys.executable, str(DEPLOY / "try_team.py"), "--once"],
         env=env,
@@ -129,4 +131,5 @@ def test_the_team_to_try_out_starts_shares_and_leaves_nothing(tmp_path: Path) ->
     assert shared and int(shared[1]) > 3
     assert re.search(r"http://localhost:\d+/join/wfl_\w+", done.stdout)
     assert "nothing is left" in done.stdout
-    assert not list(Path(tempfile.gettempdir()).glob("whyfor-team-*"))
+    assert not list(folder.glob("whyfor-team-*"))
+    shutil.rmtree(folder)
