@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import msgspec
@@ -14,12 +15,14 @@ import pytest
 from tests.conftest import Result
 from tests.service.pause.test_hooks import git, repository
 from tests.transcripts import Transcript
+from whyfor import config
 from whyfor.capture.filters import pauses
 from whyfor.config import Settings
 from whyfor.locks import ingest_lock
 from whyfor.service.ingest import ingest
 from whyfor.service.pause import seconds_of
 from whyfor.store.journal import Journal, PauseEntry
+from whyfor.story.links.resolve import PAUSED
 
 Cli = Callable[..., Result]
 
@@ -61,6 +64,27 @@ def test_doctor_asks_after_a_day_whether_it_was_forgotten(
     since = pause.since - 3 * 86_400_000 - 5000
     pauses.write_pause(settings.home, msgspec.structs.replace(pause, since=since))
     assert "for 3 days now: forgotten?" in cli("doctor").out
+
+
+def test_a_commit_made_in_a_pause_says_so_however_far_sessions_are(
+    home: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = repository(tmp_path / "repo")
+    earlier = Transcript("earlier", cwd=str(folder), live=True, ago=timedelta(hours=2))
+    earlier.prompt("hello")
+    earlier.save(home)
+    monkeypatch.chdir(folder)
+    cli("ingest")
+    cli("pause", "--repo")
+    [pause] = pauses.pending_pauses(config.load().home)
+    while time.time() < pause.since / 1000 + 1:  # git counts seconds
+        time.sleep(0.05)
+    git(folder, "commit", "-q", "--allow-empty", "-m", "in the pause")
+    cli("ingest")
+    cli("resume", "--repo")
+    reasons = {row["subject"]: row["reason"] for row in cli("log", "--json").json}
+    assert reasons["in the pause"] == PAUSED
+    assert reasons["first"] != PAUSED
 
 
 def test_a_pause_is_in_the_journal_at_once_and_again_when_it_ends(

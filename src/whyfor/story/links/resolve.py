@@ -95,9 +95,9 @@ class _Run:
         if judged:
             progress = announce(len(judged)) if announce else None
             facts, links, superseded = self._infer(commits, judged, progress)
-            paused = self._paused({sha: commits[sha] for sha in judged})
-            links = [link for link in links if not paused.get(link.commit)]
-            self._unkept.update(dict.fromkeys(paused, PAUSED))
+        paused = self._paused(commits, todo, judged)
+        links = [link for link in links if not paused.get(link.commit)]
+        self._unkept.update(dict.fromkeys(paused, PAUSED))
         forgotten = self.store.forget.reasons()
         links = [link for link in links if forgotten.get(link.commit) != STORY]
         self._unkept.update(forgotten)
@@ -368,22 +368,27 @@ class _Run:
                 found.add(file.path)
         return found
 
-    def _paused(self, commits: dict[str, history.Commit]) -> dict[str, bool]:
+    def _paused(
+        self, commits: dict[str, history.Commit], todo: set[str], judged: set[str]
+    ) -> dict[str, bool]:
         """Those first made while a person wanted nothing recorded here, and whether that is
         sure: git counts seconds.
 
-        One that was only rewritten meanwhile keeps its story.
+        No session need be near: what it did in the pause is not kept. One that was only
+        rewritten meanwhile keeps its story.
         """
         pauses = PauseSet(self.store.capture.pauses())
         if not pauses:
             return {}
         place = to_text(self.repository.folder)
+        asked = judged | (todo & local_person(self.repository.folder).commits)
         # git's hook says nothing in a pause
-        told = {signal.sha for signal in self.store.signals.of_commits(commits)}
+        told = {signal.sha for signal in self.store.signals.of_commits(asked)}
         found: dict[str, bool] = {}
-        for sha, commit in commits.items():
-            edges = [pauses.covers(commit.authored_at + ms, place, "git", "") for ms in (0, 999)]
-            if sha not in told and any(edges):
+        for sha in asked - told:
+            made = commits[sha].authored_at
+            edges = [pauses.covers(made + ms, place, "git", "") for ms in (0, 999)]
+            if any(edges):
                 found[sha] = all(edges)
         return found
 
