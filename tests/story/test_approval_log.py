@@ -131,6 +131,21 @@ def test_who_answered_follows_from_the_best_evidence_there_is() -> None:
     check_each(cases, check)
 
 
+def test_a_request_that_a_busy_machine_tells_late_was_answered_all_the_same() -> None:
+    over = signal("Stop", 30_000)
+    (made,) = decide(asked(5_040), over, events=[CALL, RAN])
+    assert told(made) == ("allowed", "terminal", 5_000, False)
+    assert (made.call, made.asked_at) == ("c1", T + 5_000)
+    (refused,) = decide(asked(5_040), over, events=[CALL, REFUSED])
+    assert told(refused) == ("denied", "terminal", 5_000, False)
+    (far,) = decide(asked(20_000), over, events=[CALL, RAN])
+    assert told(far) == ("unanswered", "nobody", 30_000, False), "that call was not asked for"
+    again = event(3, "tool.call", 5_020, COMMAND, id="c2", input={"command": COMMAND})
+    first, second = decide(asked(), asked(5_040), over, events=[CALL, RAN, again])
+    assert told(first) == ("allowed", "terminal", 5_000, False)
+    assert (second.call, second.decision) == ("c2", "unanswered")
+
+
 def test_a_plugin_tells_of_the_request_and_of_its_answer() -> None:
     first = asked(agent="opencode", tool_use_id="c1")
 

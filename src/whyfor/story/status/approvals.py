@@ -10,6 +10,7 @@ from whyfor.model.turns import ApprovalRequest
 from whyfor.story.status.inputs import StatusInput, tool_family
 
 _ENDS = ("prompt", "done", "failed", "interrupted", "ready", "started", "exited")
+_LATE = 10_000  # ms: a hook on a busy machine may be told of after the person has answered
 
 
 class _Open(msgspec.Struct):
@@ -17,10 +18,18 @@ class _Open(msgspec.Struct):
     asked: ApprovalRequest
 
 
+class _Done(msgspec.Struct, frozen=True):
+    """A call and its result."""
+
+    call: StatusInput
+    result: StatusInput
+
+
 def approvals(signs: Iterable[StatusInput], refused: Iterable[str] = ()) -> list[ApprovalRequest]:
     """From all signs of a session, in any order; `refused`: calls whose answer is a person's no."""
     found: list[ApprovalRequest] = []
     calls: dict[str, StatusInput] = {}
+    done: list[_Done] = []
     waiting: list[_Open] = []
     denied = set(refused)
     for sign in sorted(signs, key=lambda sign: (sign.at, sign.order)):
@@ -28,12 +37,15 @@ def approvals(signs: Iterable[StatusInput], refused: Iterable[str] = ()) -> list
             calls.setdefault(sign.call, sign)
         elif sign.kind == "asked" and not _joined(waiting, sign):
             waiting.append(_Open(sign, _asked(sign, calls)))
+            late = _late(waiting[-1], calls, done, found)
             found.append(waiting[-1].asked)
+            if late is not None:
+                _answer(waiting[-1:], late.result, denied)
         elif sign.kind in ("result", "answered"):
             if not _answer(waiting, sign, denied) and sign.kind == "answered":
                 found += _unheard(sign, calls, found)
-            if sign.kind == "result":
-                calls.pop(sign.call, None)
+            if sign.kind == "result" and (call := calls.pop(sign.call, None)):
+                done.append(_Done(call, sign))
         elif sign.kind in _ENDS and not sign.child:
             _settle(waiting, sign.at)
             calls = {ident: call for ident, call in calls.items() if call.child}
@@ -81,6 +93,31 @@ def _asked(sign: StatusInput, calls: dict[str, StatusInput]) -> ApprovalRequest:
         call=call.call if call else named or None,
         subagent=sign.child or None,
     )
+
+
+def _late(
+    opened: _Open,
+    calls: dict[str, StatusInput],
+    done: list[_Done],
+    found: list[ApprovalRequest],
+) -> _Done | None:
+    """Return the call a request was about that came after its result; the request is then about
+    that call. None if a call that still runs does the same, or no such call has just ended."""
+    sign, asked = opened.sign, opened.asked
+    open_call = calls.get(asked.call or "")
+    named = sign.about or sign.call
+    if named or not sign.text or (open_call and open_call.text == sign.text):
+        return None
+    known = {request.call for request in found}
+    for each in reversed(done):
+        if each.result.at < sign.at - _LATE:
+            return None
+        same = (each.call.child, each.call.text) == (sign.child, sign.text)
+        tools = {tool_family(each.call.tool), tool_family(sign.tool)}
+        if same and len(tools) == 1 and each.call.call not in known:
+            asked.call, asked.at = each.call.call, min(asked.at, each.result.at)
+            return each
+    return None
 
 
 def _unheard(
