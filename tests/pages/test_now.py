@@ -297,7 +297,8 @@ STILL_POINTER = """
 def test_a_tooltip_comes_with_hover_and_focus_and_goes_with_escape(
     site: Site, page: Page, kept: list[Session], stand: Callable[..., None]
 ) -> None:
-    stand(real(kept[0], "idle"), standing("other", "exited"), standing("busy", "running"))
+    other = standing("other", "exited", status={"heard_at": now() - 9000})  # below the row
+    stand(real(kept[0], "idle"), other, standing("busy", "running"))
     site.open(page)
     page.evaluate(WATCH_POINTER)
     row, tip = page.locator(".row").first, page.locator(".row .tip").first
