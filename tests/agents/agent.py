@@ -18,7 +18,7 @@ from .install import installed
 from .model import ScriptedModel
 from .process import run_clean
 
-TIMEOUT = 60.0
+TIMEOUT = 120.0  # seconds: a hung agent is seen all the same, a slow machine is forgiven
 # Time a hook's detached work gets to end by itself after the agent did; nothing waits when nothing
 # is left.
 GRACE = 5.0
