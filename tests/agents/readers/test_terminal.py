@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import random
+import string
 from pathlib import Path
 from typing import Any
 
 from tests.capture.snapshot import assert_equal, derived
 from tests.conftest import REPOSITORY
 from whyfor.agents import AGENTS
-from whyfor.agents.terminal.cast import cast_event, header_time, resized
+from whyfor.agents.terminal.cast import TerminalSize, cast_event, header_time, resized
+from whyfor.agents.terminal.screen import ScreenState, render_screen
 from whyfor.config import Settings
 from whyfor.model.casts import CAST
 from whyfor.model.terminal_output import PlayableText
@@ -137,6 +140,31 @@ def test_the_usual_screen_comes_back_after_the_alternate_one(settings: Settings)
     ingest(settings)
     said = [text for kind, *_, text in events(settings) if kind == "assistant.message"]
     assert said == ["```\n  menu\n```", "```\nfirst\nsecond\n```"]
+
+
+def test_what_a_terminal_is_asked_is_not_on_the_screen() -> None:
+    cases = {
+        "vim\x1b[?4m\x1b[>4;2m\x1b[?12h": ["vim"],  # asked for a mode
+        "one\x1b]0;title\x07\x1bP+q544e\x1b\\\x1b_Gi=1;AAAA\x1b\\ two": ["one two"],
+        "\x1b[38:2::1:2:3mred\x1b[0 q\x1b[!p\x1b(B": ["red"],
+        "a\x1b[5;6Cb\x1b[9J\x1b[7K\x1b[?2;3L": ["ab"],
+        "中文\x1b[1;2Hx": ["中x文"],  # half of a wide character is overwritten
+        "broken\x1b[?1\x1b[12\x1b": ["broken"],
+        "1\x9b4;1H2\x1b[1A3": ["1", "", " 3", "2"],
+    }
+    for text, shown in cases.items():
+        assert render_screen(ScreenState(), TerminalSize(20, 5), text).shown == shown, text
+
+
+def test_no_output_is_too_odd_to_be_drawn() -> None:
+    chosen = random.Random(15)
+    final = string.ascii_letters + "@`[]\\^_{|}~"
+    odd = "0123456789;:?<=>!$ '\"*\x07\x9b\x9c\x90\x9d\r\n\t\x08\x0e中é\u0301" + final
+    for _ in range(150):
+        begins = chosen.choices(("\x1b[", "\x1b", "\x1b[?", "", ""), k=60)
+        text = "".join(begin + "".join(chosen.choices(odd, k=5)) for begin in begins)
+        size = TerminalSize(chosen.choice((1, 2, 80)), chosen.choice((1, 2, 24)))
+        render_screen(ScreenState(["a", "中"], (1, 1)), size, text)
 
 
 def test_typed_lines_are_prompts_where_they_were_recorded(settings: Settings) -> None:

@@ -13,6 +13,24 @@ from whyfor.agents.terminal.cast import TerminalSize
 FED_MAX = 48_000  # characters that are rendered at once; what came before is left out
 _ALTERNATE = re.compile(r"\x1b\[\?(?:1049|1047|47)([hl])")
 _HISTORY = 1_000  # lines that scrolled out of sight
+# Control sequences; strings for the terminal itself, such as titles and pictures; other escapes;
+# what is left of a sequence that broke off.
+_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)(?P<given>[0-?]*)(?P<between>[ -/]*)(?P<final>[@-~])?"
+    r"|(?:\x1b[\]P_^X]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
+    r"|\x1b(?P<escape>[ -/]*[0-~])?"
+    r"|[\x80-\x9f]"
+)
+# What moves the cursor, inserts, erases, and the modes of that, with what it may be given.
+_DRAWING = {
+    **dict.fromkeys("ABCDEFGLMPX@`ade", re.compile(r"\d{0,5}")),
+    **dict.fromkeys("Hfr", re.compile(r"\d{0,5}(?:;\d{0,5})?")),
+    **dict.fromkeys("hl", re.compile(r"4|20|\?7")),  # insert, new line, wrap
+    "J": re.compile(r"[0-3]?"),
+    "K": re.compile(r"[0-2]?"),
+    "g": re.compile(r"[03]?"),
+}
+_ESCAPES = frozenset("78DEHMc")  # of two characters: where the cursor was, a line up or down, reset
 
 
 class ScreenState(msgspec.Struct, frozen=True):
@@ -57,7 +75,7 @@ def render_screen(before: ScreenState, size: TerminalSize, text: str) -> ScreenT
     at = 0
     written = text[-FED_MAX:]
     for found in _ALTERNATE.finditer(written):
-        stream.feed(written[at : found.start()])
+        stream.feed(_SEQUENCE.sub(_drawn, written[at : found.start()]))
         at = found.end()
         if found[1] == "h" and usual is None:
             usual = _display(screen)
@@ -65,10 +83,20 @@ def render_screen(before: ScreenState, size: TerminalSize, text: str) -> ScreenT
         elif found[1] == "l" and usual is not None:
             _draw(screen, stream, usual)
             usual = None
-    stream.feed(written[at:])
+    stream.feed(_SEQUENCE.sub(_drawn, written[at:]))
     scrolled = [_line(one, size.columns) for one in screen.history.top]
     cursor = (screen.cursor.y, screen.cursor.x)
     return ScreenText(scrolled, ScreenState(_display(screen), cursor, usual))
+
+
+def _drawn(found: re.Match[str]) -> str:
+    """Return a sequence that changes where what stands, and nothing for any other: pyte fails at
+    some that programs use, such as vim's question for a mode, and prints parts of others."""
+    if found["escape"] in _ESCAPES:
+        return found[0]
+    given = _DRAWING.get(found["final"] or "")
+    is_drawing = given is not None and not found["between"] and given.fullmatch(found["given"])
+    return found[0] if is_drawing else ""
 
 
 def _draw(screen: Any, stream: Any, lines: list[str]) -> None:
@@ -81,12 +109,13 @@ def _draw(screen: Any, stream: Any, lines: list[str]) -> None:
 
 
 def _display(screen: Any) -> list[str]:
-    shown = [line.rstrip() for line in screen.display]
+    # not its own `display`, which fails where half of a wide character was overwritten
+    shown = [_line(screen.buffer[row], screen.columns) for row in range(screen.lines)]
     while shown and not shown[-1]:
         shown.pop()
     return shown
 
 
 def _line(cells: Any, columns: int) -> str:
-    """Return a line of the history, which holds its cells by column."""
+    """Return a line, whose cells are held by column."""
     return "".join(cells[at].data for at in range(columns)).rstrip()
