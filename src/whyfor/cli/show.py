@@ -60,7 +60,6 @@ _KINDS = frozenset(
     "prompt task said thinking question error compaction interrupted command rewound".split()
 )
 _AT_ONCE = 50  # texts that are laid out before they are printed
-_LEFT_SCREEN = "\x1b[?1049l\x1b[?25h\x1b[0m\x1b[r\r\n"  # as a shell expects it
 _RUN = 5  # more calls than this in a row fold to one line
 
 
@@ -174,10 +173,7 @@ def _replay(settings: config.Settings, reference: str, speed: float) -> None:
     options.pager = False
     if not is_terminal():
         raise click.UsageError("--replay needs a terminal; for the bytes: whyfor show ID --raw")
-    try:
-        played = play(settings, reference, write_screen, speed)
-    finally:
-        write_screen(_LEFT_SCREEN)
+    played = play(settings, reference, write_screen, speed)
     print_note(f"Played {duration_text(round(played.seconds * 1000))}.")
 
 

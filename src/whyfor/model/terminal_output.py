@@ -15,6 +15,9 @@ _BEGUN = re.compile(r"\x1b(?:[\]PX^_][^\x1b\x07]*\x1b?|\[[0-?]*[ -/]*|[ -/]*)\Z"
 _CONTROL = re.compile(r"[\x00-\x07\x0b\x0c\x10-\x1a\x1c-\x1f\x7f-\x9f]")
 _ACTS = frozenset("ABCDEFGHJKLMPSTXdfmrsu@`")
 _MODES = frozenset(("4", "7", "?1", "?6", "?7", "?25", "?47", "?1047", "?1049"))
+_ALTERNATE = re.compile(r"\x1b\[\?(1049|1047|47)([hl])")
+# The whole screen scrolls again, which puts the cursor elsewhere; letters and the cursor as usual.
+_USUAL = "\x1b7\x1b[r\x1b8\x1b[4l\x1b[?1l\x1b[?7h\x1b[?25h\x1b(B\x1b[0m\r\n"
 
 
 class PlayableText:
@@ -22,6 +25,13 @@ class PlayableText:
 
     def __init__(self) -> None:
         self._held = ""
+        self._alternate = ""  # the mode that shows the alternate screen now
+
+    @property
+    def ending(self) -> str:
+        """Return what makes the terminal as a shell expects it. The alternate screen is left only
+        if it is shown: on the usual one, that would put the cursor elsewhere."""
+        return (f"\x1b[?{self._alternate}l" if self._alternate else "") + _USUAL
 
     def clean(self, piece: str) -> str:
         text = self._held + piece
@@ -29,7 +39,10 @@ class PlayableText:
         begun = _BEGUN.search(text, max(0, len(text) - _HELD_MAX))
         if begun is not None:
             text, self._held = text[: begun.start()], begun[0]
-        return _CONTROL.sub("", _SEQUENCE.sub(_kept, text))
+        shown = _CONTROL.sub("", _SEQUENCE.sub(_kept, text))
+        for found in _ALTERNATE.finditer(shown):
+            self._alternate = found[1] if found[2] == "h" else ""
+        return shown
 
 
 def _kept(found: re.Match[str]) -> str:

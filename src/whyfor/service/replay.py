@@ -40,23 +40,37 @@ def play(
     sleep: Callable[[float], None] = time.sleep,
 ) -> Recording:
     """Write a recording's output as fast as it came, rests cut short; return it without its
-    events. Raises BadInput if the session was not recorded from a terminal."""
+    events. At the end the terminal is as a shell expects it. Raises BadInput if the session was
+    not recorded from a terminal."""
     with reading(settings) as library:
         session = find_session(library, reference)
         _require_recording(session)
-        size, seconds = TerminalSize(), 0.0
         playable = PlayableText()
-        for record in _records(library, session):
-            if is_header(record):
-                size = header_size(record)
-            event = cast_event(record)
-            if event is None:
-                continue
-            seconds += event.interval
-            sleep(min(event.interval, REST_MAX) / speed)
-            if event.code == OUTPUT:
-                write(playable.clean(event.text))
-        return Recording(size.columns, size.rows, round(seconds, 3), [])
+        try:
+            return _play_records(_records(library, session), playable, write, speed, sleep)
+        finally:
+            write(playable.ending)
+
+
+def _play_records(
+    records: Iterator[Record],
+    playable: PlayableText,
+    write: Callable[[str], None],
+    speed: float,
+    sleep: Callable[[float], None],
+) -> Recording:
+    size, seconds = TerminalSize(), 0.0
+    for record in records:
+        if is_header(record):
+            size = header_size(record)
+        event = cast_event(record)
+        if event is None:
+            continue
+        seconds += event.interval
+        sleep(min(event.interval, REST_MAX) / speed)
+        if event.code == OUTPUT:
+            write(playable.clean(event.text))
+    return Recording(size.columns, size.rows, round(seconds, 3), [])
 
 
 def _require_recording(session: Session) -> None:

@@ -215,6 +215,15 @@ def test_what_is_played_moves_and_colours_and_nothing_else() -> None:
             assert pieces.clean(given[:cut]) + pieces.clean(given[cut:]) == kept, (given, cut)
 
 
+def test_after_it_was_played_a_terminal_is_as_a_shell_expects_it() -> None:
+    played = PlayableText()
+    played.clean("\x1b[?1049hmenu")
+    assert played.ending.startswith("\x1b[?1049l\x1b7")
+    played.clean("\x1b[?10")
+    played.clean("49l$ ")
+    assert "1049" not in played.ending and played.ending.endswith("\r\n")
+
+
 def test_no_script_of_the_player_comes_from_elsewhere() -> None:
     static = REPOSITORY / "src" / "whyfor" / "web" / "static"
     for name in ("player.js", "screen.js"):
