@@ -59,6 +59,11 @@ class Concern(msgspec.Struct, frozen=True, kw_only=True):
     others: tuple[str, ...] = ()  # further sessions it is about: agent:id
 
 
+def level_of(found: Concern) -> Level:
+    """Return how urgent a finding is."""
+    return found.level or CAUSES[found.cause].level
+
+
 class Firing(msgspec.Struct, frozen=True, kw_only=True):
     """A finding on record: whose it is, when it was told, and when it was over."""
 
@@ -80,7 +85,7 @@ class Firing(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def level(self) -> Level:
-        return self.found.level or CAUSES[self.found.cause].level
+        return level_of(self.found)
 
     @property
     def word(self) -> str:

@@ -63,6 +63,23 @@ TOLD = {
         _same(Events().prompt(), 3, "make", "no rule {n}", edit=False),
         [("wall", "look")],
     ),
+    "a call that fails, then one that nobody may allow": (
+        _same(
+            _same(Events().prompt(), 3, "make", "no rule {n}", edit=False).run("ls"),
+            4, "rm x", NOBODY, edit=False,
+        ),
+        [("wall", "look"), ("wall", "act")],
+    ),
+    "a call that fails three times, and later again": (
+        _same(Events().prompt(), 3, "make", "no rule {n}", edit=False).run("ls").fail(
+            "make", "no rule 9"
+        ),
+        [("wall", "look")],
+    ),
+    "one call that fails five times": (
+        _same(Events().prompt(), 5, "make", "no rule {n}", edit=False),
+        [("wall", "look")],
+    ),
     "a person's no, three times": (_same(Events().prompt(), 3, "rm x", NO, edit=False), []),
     "a test that fails three times with the same words between edits": (
         _same(Events().prompt(), 3, "pytest", ASSERT, edit=True),
@@ -190,6 +207,13 @@ TOLD = {
         .run("rm x", NOBODY, child="k", failed=True)
         .run("rm x", NOBODY, child="k", failed=True),
         [("wall", "act")],
+    ),
+    "a subagent that is blocked while its caller's call fails": (
+        _same(Events().prompt(), 3, "make", "no rule {n}", edit=False)
+        .run("rm x", NOBODY, child="k", failed=True)
+        .run("rm x", NOBODY, child="k", failed=True)
+        .run("rm x", NOBODY, child="k", failed=True),
+        [("wall", "look"), ("wall", "act")],
     ),
 }  # fmt: skip
 

@@ -13,11 +13,10 @@ from whyfor.model.attention import Concern, Level
 from whyfor.model.cost import dollars
 from whyfor.model.text import plural
 from whyfor.story.attention.texts import Trouble
-from whyfor.story.attention.work import Row, Work
+from whyfor.story.attention.work import WALL, Row, Work
 
 QUIET = 180_000  # ms in which a model answers, all but a few of ten thousand times
 LONG = 600_000  # ms
-WALL = 3
 REFUSED = 3
 REPEATS = 3
 FAILING = 5
@@ -119,7 +118,7 @@ def wall(work: Work, _scene: Scene) -> Concern | None:
     times = f" {row.count} times" if row is work.wall else ""
     return Concern(
         cause="wall",
-        key=_key(work),
+        key=_key(work) if refused else f"{_key(work)} failed",
         at=row.at,
         fact=f"{subject}: {what}{times} {how}.",
         evidence=f"tool results, high · {row.text}",
@@ -133,8 +132,9 @@ def wall(work: Work, _scene: Scene) -> Concern | None:
 
 def repeats(work: Work, _scene: Scene) -> Concern | None:
     """The same command failed with the same words three times in one turn."""
-    row = _most(work.repeats.values(), REPEATS)
-    if row is None or not work.open or _is_wall(work, row):
+    rows = [row for row in work.repeats.values() if row.first.same not in work.walled]
+    row = _most(rows, REPEATS)
+    if row is None or not work.open:
         return None
     return Concern(
         cause="repeats",
@@ -147,17 +147,13 @@ def repeats(work: Work, _scene: Scene) -> Concern | None:
     )
 
 
-def _is_wall(work: Work, row: Row) -> bool:
-    """Whether the same is told as a wall already."""
-    wall = work.wall
-    return wall is not None and wall.count >= WALL and wall.first.same == row.first.same
-
-
 def failing(work: Work, _scene: Scene) -> Concern | None:
     """Five calls in a row failed; a person's no and echoes are not counted."""
     row = work.failing
     if row is None or row.count < FAILING or not work.open:
         return None
+    if work.wall is not None and work.wall.count >= row.count:
+        return None  # it is one call that fails again and again
     return Concern(
         cause="failing",
         key=_key(work),

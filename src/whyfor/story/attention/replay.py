@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from whyfor.model.attention import Concern, Firing
+from whyfor.model.attention import Concern, Firing, level_of
 from whyfor.model.events import Response, StoredEvent
 from whyfor.model.prices import NANO
 from whyfor.story.attention.detectors import LONG, QUIET, WAITED, Scene, find_all
@@ -97,7 +97,7 @@ class _Replay:
 
 class FiringBook:
     """What was told of each session, and what of it still holds: once per session and key, and a
-    cause that holds is not told again under another key."""
+    cause that holds is not told again under another key, unless it became urgent."""
 
     def __init__(self) -> None:
         self.all: list[Firing] = []
@@ -116,7 +116,7 @@ class FiringBook:
         """Take in all that holds for a session now; return what is new or more urgent, and what is
         over."""
         session = f"{agent}:{session_id}" if agent else ""
-        holds = {each.cause: each for each in reversed(found)}
+        holds = _most_urgent(found)
         over = [
             firing
             for (name, cause), firing in self.open.items()
@@ -127,6 +127,9 @@ class FiringBook:
         for each in holds.values():
             firing = Firing(agent=agent, session_id=session_id, found=each, told_at=now)
             before = self.open.get((session, each.cause))
+            if before is not None and before.id != firing.id and _outranks(firing, before):
+                cleared.append(self._clear(before, now))
+                before = None
             if before is None and firing.id not in self._told:
                 self._told.add(firing.id)
                 self.open[session, each.cause] = firing
@@ -158,6 +161,20 @@ class FiringBook:
             if self.all[place].id == before.id:
                 self.all[place] = now
                 return
+
+
+def _most_urgent(found: list[Concern]) -> dict[str, Concern]:
+    """Return one concern of each cause: the first that a person must act on, else the first."""
+    holds: dict[str, Concern] = {}
+    for each in found:
+        known = holds.setdefault(each.cause, each)
+        if level_of(each) == "act" != level_of(known):
+            holds[each.cause] = each
+    return holds
+
+
+def _outranks(firing: Firing, before: Firing) -> bool:
+    return firing.level == "act" != before.level
 
 
 def family_events(child: str, events: Iterable[StoredEvent]) -> Iterable[FamilyEvent]:

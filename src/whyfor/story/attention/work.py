@@ -28,6 +28,7 @@ from whyfor.story.attention.texts import (
 )
 from whyfor.story.command_families import CheckCommand, check_in
 
+WALL = 3  # times in a row
 _PENDING = 60  # calls without a result that are kept
 _KEPT = 200  # of each count in a turn
 _WRITES = 400  # files
@@ -111,6 +112,7 @@ class Work(msgspec.Struct):
     calls: dict[str, Call] = {}  # without a result
     failing: Row | None = None  # failed calls in a row
     wall: Row | None = None  # the same call, refused or failed in a row
+    walled: set[bytes] = set()  # calls of the turn that were refused or failed WALL times in a row
     refused: Row | None = None  # calls in a row that nobody allowed
     repeats: dict[tuple[bytes, bytes], Row] = {}  # by command and error, in a turn
     spins: dict[tuple[bytes, bytes], Row] = {}  # by call and result, since the last edit
@@ -137,6 +139,7 @@ class Work(msgspec.Struct):
 def new_work(agent: str, child: str = "") -> Work:
     """Return work of which nothing is known."""
     work = Work(agent, child)
+    work.walled = set()
     for name in ("calls", "repeats", "spins", "swaps", "undone", "questions", "wrote"):
         setattr(work, name, {})
     return work
@@ -180,7 +183,7 @@ def _prompted(work: Work, event: StoredEvent, at: int) -> None:
         return
     work.turn, work.open, work.turn_at, work.over_at = event.turn, True, at, 0
     work.failing = work.wall = work.refused = work.network = None
-    for counted in (work.repeats, work.spins, work.swaps, work.undone):
+    for counted in (work.repeats, work.spins, work.swaps, work.undone, work.walled):
         counted.clear()
     work.retries = 0  # trouble lasts until the model answers
     if not (event.data or {}).get("queued"):
@@ -274,7 +277,8 @@ def _returned(work: Work, event: StoredEvent, at: int) -> None:
     failed = failure_kind(event, work.agent)
     _count_failing(work, call, event, at, failed)
     _count_same(work, call, event, at, failed)
-    _count_spins(work, call, event, at)
+    if failed is None or says_nothing(event.text):
+        _count_spins(work, call, event, at)
     if call.kind in ("shell", "typed", "web", "fetch"):
         _look_around(work, call, event, at, failed)
     if failed is None:
@@ -301,6 +305,8 @@ def _count_same(work: Work, call: Call, event: StoredEvent, at: int, failed: str
     refused = failed == "blocked"
     same = work.wall if work.wall and work.wall.first.same == call.same else None
     work.wall = _next(same, call, event, at, refused=refused)
+    if work.wall.count >= WALL:
+        work.walled.add(call.same)
     work.refused = _next(work.refused, call, event, at, refused=True) if refused else None
     if failed == "failed" and not says_nothing(event.text):
         key = (call.same, error_digest(event.text))
