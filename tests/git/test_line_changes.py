@@ -55,5 +55,13 @@ def test_counts_are_numstats_where_a_change_can_be_read_in_two_ways(tmp_path: Pa
             if minus:
                 del before[gone - 1 : gone - 1 + minus]
         assert before == after, "without its lines, both texts are the same"
+    # many files that are renamed and changed at once are found as git finds them
+    for name in ("a", "b"):
+        for path in tmp_path.glob("*.txt"):
+            path.unlink()
+        texts = {f"{name}{n}.txt": [f"{n} {step}" for step in range(5)] for n in range(401)}
+        moved = _commit(tmp_path, {path: [*own, name] for path, own in texts.items()})
+    counted = compare_trees(tmp_path, f"{moved}^", moved, [], counted=True)
+    assert {(change.status, change.plus, change.removed) for change in counted} == {("R", 1, 1)}
     plain = dict(read_line_changes(tmp_path, [first]))[first]
     assert sum(change.plus for change in plain) == sum(map(len, old.values()))

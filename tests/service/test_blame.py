@@ -4,6 +4,7 @@ refused."""
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -180,7 +181,42 @@ def test_a_renamed_file_keeps_its_writers(shop: Workshop, agent: Agent, cli: Cli
     assert _who(cli("blame", "sums.py", "--json").json) == EXPECTED
     gone = cli("blame", "total.py")
     assert (gone.code, "is not in HEAD" in gone.err) == (2, True)
+    assert "It was renamed. Ask about sums.py" in gone.err
     assert _who(cli("blame", "total.py", "HEAD~1", "--json").json) == EXPECTED
+    shop.repo.git("rm", "-q", "sums.py")
+    shop.repo.commit("Remove it")
+    hint = cli("blame", "sums.py").err.splitlines()[-1]
+    assert hint.startswith("It was removed. As it was: whyfor blame sums.py ")
+    assert _who(cli("blame", *hint.split()[-2:], "--json").json) == EXPECTED
+
+
+def test_what_to_type_next_can_be_typed_where_it_was_asked(
+    shop: Workshop, agent: Agent, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in a subdirectory, with spaces in the name, for an older version, from elsewhere, and
+    for a name that git quotes."""
+    (shop.repo.path / "sub").mkdir()
+    shop.repo.git("mv", "total.py", "sub/größe of it.py")
+    shop.repo.commit("Rename")
+    name = "größe of it.py"
+    for folder, file, revision in (
+        (shop.repo.path / "sub", name, []),
+        (shop.repo.path, f"sub/{name}", ["HEAD"]),
+        (shop.repo.path.parent, str(shop.repo.path / "sub" / name), []),
+    ):
+        monkeypatch.chdir(folder)
+        typed = shlex.split(cli("blame", f"{file}:5", *revision).err.partition("Why: ")[2])
+        assert typed == ["whyfor", "why", f"{file}:5", *revision]
+        assert "Written by Claude Code" in cli(*typed[1:]).out
+    monkeypatch.chdir(shop.repo.path)
+    for quoted in ("true", "false"):
+        shop.repo.git("config", "core.quotePath", quoted)
+        told = cli("blame", "--porcelain", f"sub/{name}", "HEAD").out.splitlines(True)
+        plain = [line for line in told if not line.startswith("whyfor-")]
+        git = ["git", "blame", "--porcelain", "HEAD", "--", f"sub/{name}"]
+        assert (
+            "".join(plain) == subprocess.run(git, capture_output=True, check=True).stdout.decode()
+        )
 
 
 def test_what_has_no_lines_to_tell_is_refused_with_a_reason(

@@ -108,6 +108,7 @@ OTHERS = {
     "more checks": ("    raise TooLarge(amount)", "    raise TooLarge(amount, order)"),
     "new function": ("def total(", "def void(order):\n    gateway.drop(order)\n\n\ndef total("),
 }
+VOIDED = "def void(order):\n    gateway.ledger.drop(order)\n\n\n"
 
 
 def test_reversals_are_told_with_their_decision_and_other_changes_are_not(
@@ -135,6 +136,17 @@ def test_reversals_are_told_with_their_decision_and_other_changes_are_not(
 
     check_each(REVERSALS.items(), reversal)
     check_each(OTHERS.items(), other)
+    # what was taken out after a commit was made is no matter of that commit
+    later = Agent("s2", shop.repo)
+    later.prompt("Void orders.")
+    later.edit("shop/pay.py", "def total(", VOIDED + "def total(")
+    later.commit("Void orders")
+    later.prompt("No, drop that. Nobody voids orders in the gateway ledger.")
+    later.edit("shop/pay.py", VOIDED, "")
+    later.commit("Void nothing")
+    shop.ingest(later)
+    assert cli("review", "HEAD~1", "--json").json["findings"] == []
+    assert staged("def total(", VOIDED + "def total(")
 
 
 def test_a_review_fits_a_screen_and_is_strict_only_if_asked(shop: Workshop, cli: Cli) -> None:

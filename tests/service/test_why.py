@@ -76,6 +76,16 @@ def test_a_line_is_told_with_its_request_question_words_and_history(
     first, last = cli("why", "keys.py:1-3", "--json").json
     assert (first["who"]["kind"], first["asked"], last["line"]) == ("unknown", None, 3)
     assert "nobody we know of" in cli("why", "keys.py:1").out
+    # a line that is not committed tells what it replaces
+    text = shop.repo.read("keys.py")
+    shop.repo.write("keys.py", text.replace("ttl=DAY", "ttl=WEEK"))
+    (new,) = cli("why", "keys.py:3", "--json").json
+    assert (new["commit"], new["who"]["kind"]) == (None, "unknown")
+    assert [(line["text"], line["who"]["turn"]) for line in new["history"]][:2] == [
+        ("key = order.attempt_key(ttl=DAY)", 2),
+        ("key = order.attempt_key()", 1),
+    ]
+    shop.repo.write("keys.py", text)
 
 
 def test_who_removed_a_text_is_found(shop: Workshop, agent: Agent, cli: Cli) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +30,8 @@ from whyfor.service.blame import (
 from whyfor.terminal import write_data
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import Console
     from rich.text import Text
 
@@ -120,7 +123,18 @@ def command(
     if as_json:
         print_json(wire_blame(found))
     else:
-        _print(console(), found)
+        _print(console(), found, _why_command(place.file, revision, contents))
+
+
+def _why_command(file: str, revision: str | None, contents: str | None) -> Callable[[int], str]:
+    """Return what to type for a line of the file, as the user named it; nothing for a text that is
+    not saved."""
+
+    def command_of(line: int) -> str:
+        words = ["whyfor", "why", f"{file}:{line}", *([revision] if revision else [])]
+        return f" Why: {shlex.join(words)}" if contents is None else ""
+
+    return command_of
 
 
 def _contents(name: str | None) -> str | None:
@@ -134,7 +148,7 @@ def _contents(name: str | None) -> str | None:
         raise click.UsageError(f"{name} cannot be read: {error.strerror}") from None
 
 
-def _print(out: Console, found: FileBlame) -> None:
+def _print(out: Console, found: FileBlame, why: Callable[[int], str]) -> None:
     width = len(str(found.rows[-1].line)) if found.rows else 1
     now = datetime.now()
     for row in found.rows:
@@ -147,7 +161,7 @@ def _print(out: Console, found: FileBlame) -> None:
     people = sorted({row.who.person for row in found.rows if row.who.person})
     if people:
         print_note(f"* shared by {label('; '.join(people))}.")
-    print_note(_summary(counts, found))
+    print_note(_summary(counts, found, why))
 
 
 def _line(row: BlameRow, width: int, now: datetime) -> Text:
@@ -176,7 +190,7 @@ def _day(seconds: int, now: datetime) -> str:
     return f"{at:%d %b}" if at.year == now.year else f"{at:%b %Y}"
 
 
-def _summary(counts: dict[str, int], found: FileBlame) -> str:
+def _summary(counts: dict[str, int], found: FileBlame, why: Callable[[int], str]) -> str:
     words = {
         AGENT: "by agents",
         MODIFIED_LINE: "modified since (~)",
@@ -187,5 +201,5 @@ def _summary(counts: dict[str, int], found: FileBlame) -> str:
     if not told:
         return "The file is empty."
     first = next((row for row in found.rows if row.who.agent), None)
-    ask = f" Why: whyfor why {found.path}:{first.line}" if first else ""
+    ask = why(first.line) if first else ""
     return f"{plural(len(found.rows), 'line')}: {', '.join(told)}.{ask}"

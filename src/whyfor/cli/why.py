@@ -80,12 +80,9 @@ def _print(out: Console, found: LineReason) -> None:
         out.print("Not committed yet.", style="dim")
     else:
         _commit(out, first.commit, first.time, first.summary)
-    _print_who(out, found.who, found.tool, removed=False)
+    _print_who(out, found.who, found.tool, "Written", _unknown(found))
     _print_words(out, found.who, found.question, found.closing)
-    if found.annotation:
-        out.print(f"For: {one_line(found.annotation.intent) or found.annotation.title}")
-        for weighed in found.annotation.alternatives:
-            out.print(f"  weighed: {one_line(weighed)}", style="dim")
+    _print_annotation(out, found)
     for earlier in found.history:
         who = _short(earlier.who)
         out.print(
@@ -106,7 +103,8 @@ def _print_gone(out: Console, found: GoneText) -> None:
     out.print(f"{found.path}, removed:", style="bold")
     out.print(f"  {show_code(found.text)}", no_wrap=True, overflow="ellipsis")
     _commit(out, found.commit, found.time, found.summary)
-    _print_who(out, found.who, None, removed=True)
+    unknown = "Removed by nobody we know of: no recorded edit did it."
+    _print_who(out, found.who, None, "Removed", unknown)
     _print_words(out, found.who, found.question, found.closing)
     if found.resume:
         out.print(f"Go on from there: {found.resume}", style="dim")
@@ -117,13 +115,33 @@ def _commit(out: Console, sha: str, seconds: int, summary: str) -> None:
     out.print(f"{sha[:8]}  {when}  {one_line(summary)}", style="dim")
 
 
-def _print_who(out: Console, who: LineWho, tool: str | None, *, removed: bool) -> None:
-    verb = "Removed" if removed else "Written"
+def _unknown(found: LineReason) -> str:
+    """What to say of a line that nobody is known for."""
+    if found.who.kind == PERSON:
+        return "Written by a person (inferred): a session made the commit, but not this line."
+    if found.resume:
+        return (
+            "Written by nobody we know of: the sessions of this commit have no edit with it. "
+            "A command, a formatter or a person may have written it."
+        )
+    where = "" if found.first.commit == NOT_COMMITTED else " of this commit"
+    return f"Written by nobody we know of: no session here is known to have a part{where}."
+
+
+def _print_annotation(out: Console, found: LineReason) -> None:
+    """What the commit was for; what was only put together from the words above is not repeated."""
+    note = found.annotation
+    if note is None or (note.by == "derived" and found.who.asked is not None):
+        return
+    out.print(f"For: {one_line(note.intent) or note.title}")
+    for weighed in note.alternatives:
+        out.print(f"  weighed: {one_line(weighed)}", style="dim")
+
+
+def _print_who(out: Console, who: LineWho, tool: str | None, verb: str, unknown: str) -> None:
+    """Print who wrote or removed a line; `unknown` if that is not known."""
     if not who.agent:
-        text = f"{verb} by nobody we know of: no session here did it."
-        if who.kind == PERSON:
-            text = f"{verb} by a person (inferred): a session made the commit, but not this line."
-        out.print(text)
+        out.print(unknown)
         return
     parts = [f"{verb} by {agent_title(who.agent)}"]
     if who.model:

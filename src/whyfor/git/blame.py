@@ -21,6 +21,7 @@ _SYMLINK, _SUBMODULE = b"120000", b"160000"
 # How a refusal of git begins that is about what the user asked for.
 _LIST = re.compile(r"fatal: (?:invalid object name|could not open object name list)")
 _RANGE = re.compile(r"fatal: (?:-L|file .* has only|.*argument)")
+_WIDE_NAME = re.compile(rb"^(?:filename|previous \w+) [^\n]*[\x80-\xff]", re.MULTILINE)
 
 
 class BlameOptions(msgspec.Struct, frozen=True):
@@ -101,16 +102,37 @@ def blame_porcelain(
     done = run.run_git(folder, *command, seconds=SECONDS, variables=_LITERAL)
     if done.ok:
         return done.out
+    raise _refusal(path, done)
+
+
+def quoted_porcelain(
+    folder: GitPlace, commit: str, path: str, arguments: Sequence[str], form: str
+) -> bytes:
+    """Return the same with names of files quoted as the user's git quotes them."""
+    data = blame_porcelain(folder, commit, path, arguments, form)
+    if _WIDE_NAME.search(data) is None:
+        return data
+    if run.ask(folder, "config", "--type=bool", "core.quotePath") == "false":
+        return data
+    command = ["blame", form, "--no-textconv", *arguments, commit, "--", path]
+    quoted = ("-c", "core.quotePath=true", *command)
+    done = run.run_git(folder, *quoted, seconds=SECONDS, variables=_LITERAL)
+    return done.out if done.ok else data
+
+
+def _refusal(path: str, done: run.Answer) -> BadInput | NotFound:
+    """Return what to say of a refusal of git."""
     said = done.err.decode("utf-8", "replace").splitlines()
     reason = next((line for line in said if line.startswith("fatal: ")), done.complaint)
     if _LIST.match(reason):
-        raise BadInput(
+        return BadInput(
             "git cannot read a list of commits to ignore",
             "See: git config --show-origin blame.ignoreRevsFile, and --ignore-revs-file",
         )
     if done.code is None or not _RANGE.match(reason):
-        raise NotFound(f"git cannot blame {path}: {reason}", "See: git log -- FILE")
-    raise BadInput(f"git refused: {reason}", "See: whyfor blame --help")
+        return NotFound(f"git cannot blame {path}: {reason}", "See: git log -- FILE")
+    said_short = reason.removeprefix("fatal: ")
+    return BadInput(f"git cannot show these lines: {said_short}", "See: whyfor blame --help")
 
 
 def read_porcelain(data: bytes) -> Iterator[BlamedLine]:

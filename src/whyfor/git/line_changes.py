@@ -19,6 +19,8 @@ _DIFF = tuple(
     "--no-color --no-ext-diff --no-textconv --submodule=short --src-prefix=a/ "
     "--dst-prefix=b/".split()
 )
+# As `git diff --numstat` counts: it looks for renames among this many files.
+_COUNTED = {"-U0": "-U1", "-l400": "-l1000"}
 _NAME = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
 
 
@@ -102,7 +104,7 @@ def _commits(
 
 
 def _counted(options: Iterable[str]) -> list[str]:
-    return ["-U1" if option == "-U0" else option for option in options]
+    return [_COUNTED.get(option, option) for option in options]
 
 
 def compare_trees(

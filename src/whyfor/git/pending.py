@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from whyfor.git import run
+from whyfor.git.history import commits
 from whyfor.git.line_changes import LineChange, compare_index, compare_trees, read_texts
 from whyfor.git.place import GitPlace
 from whyfor.git.worktree import find_changes
@@ -35,11 +36,16 @@ class PendingChange(msgspec.Struct, frozen=True):
     base: str | None  # None: there is no commit yet
     files: list[ChangedText]
     left_out: list[str] = []  # files that could not be compared, and why
+    made_at: int | None = None  # when it was committed, in ms; None: not yet
 
 
 def between_commits(folder: GitPlace, old: str, new: str) -> PendingChange:
     """Return what differs from one commit (or tree) to another."""
-    return _of_changes(folder, old, compare_trees(folder, old, new, []))
+    found = _of_changes(folder, old, compare_trees(folder, old, new, []))
+    made = commits(folder, [new], limit=1)
+    # git keeps whole seconds
+    made_at = made[-1].committed_at + 999 if made else None
+    return msgspec.structs.replace(found, made_at=made_at)
 
 
 def staged_change(folder: GitPlace, head: str) -> PendingChange:

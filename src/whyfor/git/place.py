@@ -97,6 +97,16 @@ def name_place(folder: GitPlace) -> GitPlace:
     return folder if bare is None else GitDir(bare)
 
 
+def name_file_place(cwd: Path, file: str) -> GitPlace:
+    """Return where to run git for a file that the user named: the work tree around the file, else
+    what `cwd` names. A path into another repository, as of a submodule, names that one."""
+    named = Path(os.path.normpath(cwd / file))
+    around = find_work_tree(named.parent) if "\0" not in file else None
+    if around is None or around == find_work_tree(cwd):
+        return name_place(cwd)
+    return around
+
+
 def name_remote(folder: Path, work_tree: Path) -> GitPlace | None:
     """Return where to run git for a remote on this machine: exactly that folder; None if it is not
     a repository.

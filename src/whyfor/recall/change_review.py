@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from whyfor.git.history import head_commit
 from whyfor.git.pending import PendingChange, between_commits, staged_change, work_tree_change
 from whyfor.git.place import GitDir, GitPlace
@@ -58,5 +60,5 @@ def _of_range(library: LocalStore, folder: GitPlace, revisions: str) -> PendingC
     old, new, _ = range_ends(library, folder, revisions)
     if old is None:
         change = between_commits(folder, _EMPTY_TREES[len(new)], new)
-        return PendingChange(None, change.files, change.left_out)
+        return msgspec.structs.replace(change, base=None)
     return between_commits(folder, old, new)

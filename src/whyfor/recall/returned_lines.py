@@ -57,14 +57,18 @@ class ReturnedLines:
         )
 
     def find(
-        self, path: str, lines: Sequence[ReviewLine], going: Collection[object]
+        self,
+        path: str,
+        lines: Sequence[ReviewLine],
+        going: Collection[object],
+        until: int | None = None,
     ) -> Iterator[ReviewFinding]:
         """Yield what comes back with new lines of a file. `going` are the turns whose lines go at
-        the same time: session and request of each."""
+        the same time: session and request of each. Edits after `until` are left out."""
         told = [line for line in lines if telling(norm(line.text)) and not _is_import(line.text)]
         if not told or self.reader is None:
             return
-        removals = self._removals(path)
+        removals = self._removals(path, until)
         groups: dict[tuple[int, int | None], list[tuple[ReviewLine, _Removal]]] = {}
         whos: dict[tuple[int, int | None], LineWho] = {}
         keys = LineKeys.of([line.text for line in told]).numbers
@@ -81,11 +85,13 @@ class ReturnedLines:
             if finding is not None:
                 yield finding
 
-    def _removals(self, path: str) -> dict[int, _Removal]:
+    def _removals(self, path: str, until: int | None) -> dict[int, _Removal]:
         """The last edit that took each line out of a file, by the line's key."""
         found: dict[int, _Removal] = {}
         came: dict[tuple[int, int], WrittenEdit] = {}
         for session, writer, act in self._edits(path):
+            if until is not None and act.at > until:
+                break
             added = each(act.added)
             for number in set(each(act.removed)) - set(added):
                 found[number] = _Removal(session, writer, act, came.get((writer, number)))

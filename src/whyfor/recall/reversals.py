@@ -7,7 +7,7 @@ reformatted, renamed or rewritten in the same words undoes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import msgspec
@@ -38,7 +38,7 @@ from whyfor.recall.reversal_words import (
 )
 from whyfor.recall.turn_decisions import TurnDecisions, names_file
 from whyfor.store.open import LocalStore
-from whyfor.story.lines.compare import same_blocks
+from whyfor.story.lines.compare import Hunk, changed_hunks
 from whyfor.story.lines.file_blame import FileBlamer
 from whyfor.story.lines.text_edits import text_lines
 from whyfor.story.lines.words import squeeze
@@ -48,7 +48,6 @@ _FINDINGS = 30
 _WHOLE = 20_000  # lines of a file that is blamed as a whole
 _RANGES = 200  # of a longer one
 _WORDS = 6  # that are named
-Hunk = tuple[int, int, int, int]
 
 
 class ComparedFile(msgspec.Struct, frozen=True):
@@ -104,7 +103,8 @@ class ReversalReader:
         self.returned = ReturnedLines(library, self.blamer, self.decisions)
 
     def review(self, change: PendingChange, what: str) -> ChangeReview:
-        """Return what a change undoes, the plainest decisions last."""
+        """Return what a change undoes, the plainest decisions last; nothing of what was taken out
+        after the change was made."""
         files = [compare_texts(file) for file in change.files]
         goes = [line.text for file in files for line in file.all_going()]
         comes = [line.text for file in files for line in file.all_coming()]
@@ -121,7 +121,7 @@ class ReversalReader:
             going = {_turn_key(turn.row.who) for turn in turns if turn.gone}
             findings += undone
             findings += self._broken_rules(file)
-            findings += self.returned.find(file.path, self._new_lines(file), going)
+            findings += self.returned.find(file.path, self._new_lines(file), going, change.made_at)
         findings.sort(key=lambda finding: finding.decision.kind == "request")
         return ChangeReview(
             what=what,
@@ -259,21 +259,8 @@ class ReversalReader:
 def compare_texts(file: ChangedText) -> ComparedFile:
     """Return a file by its lines, compared."""
     before, after = text_lines(file.before or ""), text_lines(file.after or "")
-    hunks = file.hunks if file.hunks is not None else _hunks(before, after)
+    hunks = file.hunks if file.hunks is not None else changed_hunks(before, after)
     return ComparedFile(file.path, file.old_path, before, after, hunks)
-
-
-def _hunks(before: Sequence[str], after: Sequence[str]) -> list[Hunk]:
-    """Where two texts differ, as git tells it."""
-    found = []
-    at = to = 0
-    for block in [*same_blocks(before, after), None]:
-        old, new = (block.old, block.new) if block else (len(before), len(after))
-        if old > at or new > to:
-            found.append((to + 1, new - to, at + 1, old - at))
-        if block:
-            at, to = block.old + block.size, block.new + block.size
-    return found
 
 
 def undone_because(

@@ -8,9 +8,9 @@ import msgspec
 
 from whyfor.capture.line_cache import keep_lines
 from whyfor.config import Settings
-from whyfor.git.blame import BlameOptions, blame_porcelain, read_porcelain
+from whyfor.git.blame import BlameOptions, quoted_porcelain, read_porcelain
 from whyfor.git.line_changes import read_texts
-from whyfor.git.place import name_place
+from whyfor.git.place import GitPlace, name_file_place
 from whyfor.model.blame import BlameRow, FileBlame
 from whyfor.model.errors import BadInput
 from whyfor.model.text import one_line
@@ -34,13 +34,13 @@ _ASKED = 200  # characters of a request in a tag
 def blame_file(settings: Settings, target: BlameTarget, options: BlameOptions) -> FileBlame:
     """Return the lines of a file; raises BadInput and NotFound for a file that cannot be told."""
     with reading_local(settings) as library:
-        blamer = FileBlamer(library, name_place(target.cwd))
+        blamer = FileBlamer(library, name_file_place(target.cwd, target.file))
         found = blamer.blame(target, options)
     keep_lines(settings, blamer.fresh.values())
-    return _with_shared(settings, target, found)
+    return _with_shared(settings, blamer.place, found)
 
 
-def _with_shared(settings: Settings, target: BlameTarget, found: FileBlame) -> FileBlame:
+def _with_shared(settings: Settings, place: GitPlace, found: FileBlame) -> FileBlame:
     """Return the lines with what others shared of those that nobody here is known for."""
     if not settings.shares_anything:
         return found
@@ -48,7 +48,7 @@ def _with_shared(settings: Settings, target: BlameTarget, found: FileBlame) -> F
     from whyfor.sync.places import remote_here
 
     commits = shared_lines.unknown_commits(found.rows)
-    here = remote_here(settings, target.cwd) if commits else None
+    here = remote_here(settings, place) if commits else None
     if here is None:
         return found
     remote, where = here
@@ -64,7 +64,7 @@ def annotated_porcelain(
     that is known of a line. Raises BadInput for a text that git does not have: only git's own
     answer can be repeated byte for byte."""
     with reading_local(settings) as library:
-        blamer = FileBlamer(library, name_place(target.cwd))
+        blamer = FileBlamer(library, name_file_place(target.cwd, target.file))
         found = find_target(library, target, blamer.folder)
         if found.tree is None or not _is_committed(blamer, found.text, found.tree.blob):
             raise BadInput(
@@ -72,10 +72,10 @@ def annotated_porcelain(
                 "Name a revision (whyfor blame --porcelain FILE HEAD), or use --json.",
             )
         arguments = options.arguments()
-        data = blame_porcelain(found.folder, found.tree.commit, found.path, arguments, form)
+        data = quoted_porcelain(found.folder, found.tree.commit, found.path, arguments, form)
         lines = blamer.with_writers(list(read_porcelain(data)))
     keep_lines(settings, blamer.fresh.values())
-    told = _with_shared(settings, target, FileBlame(found.path, found.tree.commit, lines))
+    told = _with_shared(settings, blamer.place, FileBlame(found.path, found.tree.commit, lines))
     yield from _annotated(data, {row.line: row for row in told.rows})
 
 

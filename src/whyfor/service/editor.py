@@ -111,7 +111,7 @@ def _parts(reason: LineReason) -> Iterator[str]:
     facts = [f"**{_agent_title(who.agent)}**"]
     facts += [f"turn {who.turn}"] if who.turn else []
     facts += [f"`{one_line(who.model)}`"] if who.model else []
-    facts.append("then changed by hand" if who.kind == MODIFIED_LINE else who.evidence)
+    facts.append("changed since" if who.kind == MODIFIED_LINE else who.evidence)
     yield " · ".join(facts)
     if reason.question:
         yield f"It had asked:\n\n{_fenced(reason.question)}"

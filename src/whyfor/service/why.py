@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whyfor.capture.line_cache import keep_lines
 from whyfor.config import Settings
-from whyfor.git.place import GitPlace, name_place
+from whyfor.git.place import GitPlace, name_file_place, name_place
 from whyfor.model.blame import BlameRow
 from whyfor.model.errors import BadInput
 from whyfor.model.why import GoneText, LineReason
@@ -31,11 +31,11 @@ def explain_lines(
             f"{location} names no line", f"Write FILE:LINE. The whole file: whyfor blame {location}"
         )
     with reading_local(settings) as library:
-        reader = ReasonReader(library, name_place(cwd))
+        reader = ReasonReader(library, name_file_place(cwd, place.file))
         found = reader.reasons(BlameTarget(place.file, cwd, revision), place.first, place.last)
     keep_lines(settings, reader.blamer.fresh.values())
     rows = [row for reason in found for row in reason.rows]
-    shared = _shared(settings, cwd, rows)
+    shared = _shared(settings, reader.place, rows)
     if shared is None:
         return found
     from whyfor.sync.shared_lines import add_reasons
@@ -45,7 +45,7 @@ def explain_lines(
 
 
 def _shared(
-    settings: Settings, cwd: Path, rows: list[BlameRow]
+    settings: Settings, place: GitPlace, rows: list[BlameRow]
 ) -> tuple[GitPlace, SharedLines] | None:
     """Return what others shared of lines that nobody here is known for; None if nothing is."""
     if not settings.shares_anything:
@@ -54,7 +54,7 @@ def _shared(
     from whyfor.sync.shared_lines import fetch_stories, unknown_commits
 
     commits = unknown_commits(rows)
-    here = remote_here(settings, cwd) if commits else None
+    here = remote_here(settings, place) if commits else None
     if here is None:
         return None
     remote, where = here
@@ -67,9 +67,10 @@ def explain_gone(settings: Settings, cwd: Path, text: str, file: str | None = No
         raise BadInput("nothing to look for", "Give a part of a line: whyfor why --gone 'retry('")
     with reading_local(settings) as library:
         target = BlameTarget(file, cwd) if file is not None else None
-        found = ReasonReader(library, name_place(cwd)).gone(text, target)
+        place = name_file_place(cwd, file) if file is not None else name_place(cwd)
+        found = ReasonReader(library, place).gone(text, target)
     line = BlameRow(0, found.text, found.commit, found.path, 0, "", "", 0, "", found.who)
-    shared = _shared(settings, cwd, [line])
+    shared = _shared(settings, place, [line])
     if shared is None:
         return found
     from whyfor.sync.shared_lines import add_gone

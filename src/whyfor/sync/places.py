@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from whyfor.config import Settings
 from whyfor.git.place import GitPlace, name_place
 from whyfor.model.errors import WhyforError
@@ -14,7 +12,7 @@ from whyfor.story.repositories import repository_at
 from whyfor.sync.remotes import load_remotes
 
 
-def remote_here(settings: Settings, cwd: Path) -> tuple[Remote, GitPlace] | None:
+def remote_here(settings: Settings, cwd: GitPlace) -> tuple[Remote, GitPlace] | None:
     """Return where the repository around a folder is shared, and its top; None if it is not."""
     where = checkout_root(name_place(cwd))
     if where is None:

@@ -14,6 +14,8 @@ SMALL = 90_000  # pairs of lines between two fixed ones that are compared one by
 _DEEP = 40  # how often a gap is searched for lines that are unique in it
 _STRIDE = 64  # lines that are compared at once
 
+Hunk = tuple[int, int, int, int]
+
 
 class Block(NamedTuple):
     """So many lines that are the same, from these places on."""
@@ -32,6 +34,20 @@ def same_blocks(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Block]
             found[-1] = Block(last.old, last.new, last.size + block.size)
         else:
             found.append(block)
+    return found
+
+
+def changed_hunks(before: Sequence[str], after: Sequence[str]) -> list[Hunk]:
+    """Return where two texts differ, as git tells it: the first line that comes and how many come,
+    the first line that goes and how many go."""
+    found = []
+    at = to = 0
+    for block in [*same_blocks(before, after), None]:
+        old, new = (block.old, block.new) if block else (len(before), len(after))
+        if old > at or new > to:
+            found.append((to + 1, new - to, at + 1, old - at))
+        if block:
+            at, to = block.old + block.size, block.new + block.size
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -43,7 +44,7 @@ from whyfor.model.stories import Commit, CommitStory, stored_commit
 from whyfor.model.times import DAY
 from whyfor.store.open import LocalStore
 from whyfor.story.commit_lookup import require_checkout, require_commit
-from whyfor.story.lines.compare import same_blocks
+from whyfor.story.lines.compare import Hunk, changed_hunks, same_blocks
 from whyfor.story.lines.imported_notes import LineNotes, has_line_notes, load_line_notes
 from whyfor.story.lines.known_lines import story_parts
 from whyfor.story.lines.text_edits import text_lines
@@ -94,11 +95,21 @@ def find_target(library: LocalStore, target: BlameTarget, folder: GitPlace) -> T
     tree = find_file(folder, commit, path) if commit else None
     if tree is None and text is None:
         where = target.revision or "HEAD"
-        raise NotFound(
-            f"{path} is not in {where}",
-            f"A file that is gone is in an older commit: git log --oneline -- {path}",
-        )
+        raise NotFound(f"{path} is not in {where}", _gone_hint(folder, commit, path))
     return TargetFile(folder, path, tree, text)
+
+
+def _gone_hint(folder: GitPlace, commit: str | None, path: str) -> str:
+    """Return where a file is that is not in a commit: in an older one, or nowhere."""
+    from whyfor.git.file_versions import file_history  # here: such a file is rare
+
+    found = file_history(folder, [commit], path, limit=1) if commit else None
+    if found is None or not found.versions:
+        return "No earlier commit has a file of this name. Its commits: git log --all -- FILE"
+    if found.renamed:
+        return f"It was renamed. Ask about {found.renamed}"
+    last = found.versions[0].sha[:8]
+    return f"It was removed. As it was: whyfor blame {shlex.quote(path)} {last}"
 
 
 def _commit(library: LocalStore, revision: str | None, folder: GitPlace) -> str | None:
@@ -185,6 +196,13 @@ class FileBlamer:
             notes.append("A pointer of Git LFS: these are the lines of the pointer, not the file.")
         commit = found.tree.commit if found.tree and found.text is None else None
         return FileBlame(found.path, commit, rows, notes)
+
+    def pending(self, target: BlameTarget) -> tuple[TargetFile, list[Hunk]]:
+        """Return the file of a target, and where it differs from what git has of it."""
+        found = find_target(self.library, target, self.folder)
+        if found.text is None or found.tree is None:
+            return found, []
+        return found, changed_hunks(self._kept_text(found), text_lines(found.text))
 
     def _kept_text(self, found: TargetFile) -> list[str]:
         if found.tree is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from whyfor.git.blame import BlameOptions, blame_porcelain, read_porcelain
 from whyfor.git.history import CommitLimits, commits
@@ -13,6 +14,7 @@ from whyfor.model.errors import NotFound
 from whyfor.model.stories import CommitStory, stored_commit
 from whyfor.model.why import EarlierLine, GoneText, LineReason, SessionHint
 from whyfor.store.open import LocalStore
+from whyfor.story.lines.compare import Hunk
 from whyfor.story.lines.file_blame import BlameTarget, FileBlamer, repository_path
 from whyfor.story.lines.known_lines import story_parts
 from whyfor.story.lines.text_edits import text_lines
@@ -35,22 +37,25 @@ class ReasonReader:
         """Return why lines are there, those of one turn together. Raises what blame raises."""
         options = BlameOptions(ranges=(f"{first},{last}",))
         found = self.blamer.blame(target, options)
-        return self.reasons_of(found.path, found.rows)
+        return self.reasons_of(found.path, found.rows, target)
 
-    def reasons_of(self, path: str, lines: Sequence[BlameRow]) -> list[LineReason]:
-        """The same for lines that were blamed."""
+    def reasons_of(
+        self, path: str, lines: Sequence[BlameRow], target: BlameTarget | None = None
+    ) -> list[LineReason]:
+        """The same for lines that were blamed; `target` is the file of those not committed."""
         runs: list[list[BlameRow]] = []
         for row in lines:
             if runs and _same(runs[-1][-1], row):
                 runs[-1].append(row)
             else:
                 runs.append([row])
-        return [self._reason(path, rows) for rows in runs]
+        return [self._reason(target, path, rows) for rows in runs]
 
-    def _reason(self, path: str, rows: list[BlameRow]) -> LineReason:
+    def _reason(self, target: BlameTarget | None, path: str, rows: list[BlameRow]) -> LineReason:
         row = rows[0]
         who = row.who
         committed = row.commit != NOT_COMMITTED
+        earlier = self._earlier(row, _LEVELS) if committed else self._replaced(target, row)
         told = self._story(row.commit) if committed else None
         return LineReason(
             path=path,
@@ -60,7 +65,7 @@ class ReasonReader:
             closing=self._closing(who),
             tool=self._tool(who),
             annotation=told.annotation if told else None,
-            history=list(self._earlier(row, _LEVELS)) if committed else [],
+            history=list(earlier),
             nearby=_nearby(told) if told and not who.agent else [],
             resume=f"whyfor restore {row.commit[:10]}" if told and story_parts(told) else None,
         )
@@ -102,11 +107,27 @@ class ReasonReader:
         folder = self.blamer.folder
         parent = f"{row.commit}^"
         changes = compare_trees(folder, parent, row.commit, [row.path])
-        hunk = next((h for c in changes for h in c.hunks if h[0] <= row.old < h[0] + h[1]), None)
+        hunks = chain.from_iterable(change.hunks for change in changes)
+        yield from self._went(_hunk_with(hunks, row.old), parent, row.path, levels)
+
+    def _replaced(self, target: BlameTarget | None, row: BlameRow) -> Iterator[EarlierLine]:
+        """Yield the same for a line that is not committed."""
+        if target is None:
+            return
+        found, hunks = self.blamer.pending(target)
+        if found.tree is not None:
+            hunk = _hunk_with(hunks, row.old)
+            yield from self._went(hunk, found.tree.commit, found.path, _LEVELS)
+
+    def _went(
+        self, hunk: Hunk | None, commit: str, path: str, levels: int
+    ) -> Iterator[EarlierLine]:
+        """Yield the lines of a commit that a change took out of a file, then what those
+        replaced."""
         if hunk is None or not hunk[3]:
             return
         ranges = [f"-L{hunk[2]},{hunk[2] + min(hunk[3], _EARLIER) - 1}"]
-        data = blame_porcelain(folder, parent, row.path, ranges)
+        data = blame_porcelain(self.blamer.folder, commit, path, ranges)
         rows = self.blamer.with_writers(list(read_porcelain(data)))
         for before in rows:
             yield EarlierLine(before.commit, before.time, before.summary, before.text, before.who)
@@ -172,6 +193,11 @@ class ReasonReader:
 
 def _same(one: BlameRow, other: BlameRow) -> bool:
     return one.commit == other.commit and one.who == other.who
+
+
+def _hunk_with(hunks: Iterable[Hunk], line: int) -> Hunk | None:
+    """Return the hunk in which a line comes."""
+    return next((hunk for hunk in hunks if hunk[0] <= line < hunk[0] + hunk[1]), None)
 
 
 def _nearby(told: CommitStory) -> list[SessionHint]:
