@@ -14,6 +14,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from tests.conftest import Result
 from tests.transcripts import Transcript
+from whyfor.config import Settings
+from whyfor.model.telemetry import StoredResponse
+from whyfor.service.exchange.otlp import session_spans
+from whyfor.story.session_lookup import load_conversation
 
 Cli = Callable[..., Result]
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -110,6 +114,15 @@ def test_a_turn_is_a_trace_of_agent_responses_and_tools(talk: Transcript, cli: C
     assert all(span.start_time_unix_nano <= span.end_time_unix_nano for span in spans)
     assert SECRET.encode() not in collector.bodies[0]
     assert b"Fix the door" not in collector.bodies[0]
+
+
+def test_tokens_that_are_unknown_are_left_out(talk: Transcript, settings: Settings) -> None:
+    found = load_conversation(settings, talk.session_id, whole=False)
+    told = StoredResponse(found.session.id, 1, 1, None, (None, None, None, 30), "gpt-demo")
+    spans = session_spans(found, [told], content=False)
+    [chat] = [span for span in spans if span.name == "chat gpt-demo"]
+    used = {name for name in chat.attributes if name.startswith("gen_ai.usage")}
+    assert used == {"gen_ai.usage.output_tokens"}
 
 
 def test_sent_twice_it_is_the_same_trace(talk: Transcript, cli: Cli) -> None:

@@ -66,8 +66,15 @@ class StoredResponse(msgspec.Struct, frozen=True):
     key: int
     turn: int
     at: int | None
-    tokens: tuple[int, int, int, int]  # input, read from the cache, written to it, output
+    # input, read from the cache, written to it, output; None: unknown
+    tokens: tuple[int | None, int | None, int | None, int | None]
     model: str | None = None
+
+    @property
+    def signed(self) -> tuple[int, int, int, int]:
+        """The tokens by which its request is recognised."""
+        fresh, read, written, output = self.tokens
+        return fresh or 0, read or 0, written or 0, output or 0
 
 
 class PricedResponse(msgspec.Struct, frozen=True):

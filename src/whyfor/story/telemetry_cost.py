@@ -91,7 +91,7 @@ def _match(
 def _nearest(known: Iterable[StoredResponse], request: TelemetryRequest) -> StoredResponse | None:
     """Return the response with the same tokens that is nearest in time; None if there is none."""
     tokens = signed_tokens(request)
-    alike = [each for each in known if each.tokens == tokens and _distance(each, request) <= _NEAR]
+    alike = [each for each in known if each.signed == tokens and _distance(each, request) <= _NEAR]
     return min(alike, key=lambda each: _distance(each, request), default=None)
 
 

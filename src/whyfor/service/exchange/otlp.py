@@ -251,16 +251,22 @@ class _TurnSpans:
         }
 
 
-def _usage(tokens: tuple[int, int, int, int]) -> Attributes:
+def _usage(tokens: tuple[int | None, ...]) -> Attributes:
     """The input of the conventions includes what came from the cache and went there. Tokens stand
-    with responses only: who adds up spans would else count them twice."""
+    with responses only: who adds up spans would else count them twice. What is unknown is left
+    out."""
     fresh, read, written, output = tokens
-    return {
-        "gen_ai.usage.input_tokens": fresh + read + written,
+    told = {
+        "gen_ai.usage.input_tokens": _whole_input(fresh, read, written),
         "gen_ai.usage.output_tokens": output,
         "gen_ai.usage.cache_read.input_tokens": read,
         "gen_ai.usage.cache_creation.input_tokens": written,
     }
+    return {name: count for name, count in told.items() if count is not None}
+
+
+def _whole_input(fresh: int | None, read: int | None, written: int | None) -> int | None:
+    return None if fresh is None else fresh + (read or 0) + (written or 0)
 
 
 def _provider(model: str) -> Attributes:

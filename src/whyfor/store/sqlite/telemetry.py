@@ -53,8 +53,7 @@ class SqliteTelemetry:
             self.db,
             """
             SELECT u.session_id, u.key, u.turn, u.created_at,
-                   coalesce(u.input, 0), coalesce(u.cache_read, 0), coalesce(u.cache_write, 0),
-                   coalesce(u.output, 0), u.model
+                   u.input, u.cache_read, u.cache_write, u.output, u.model
             FROM usage u
             JOIN sessions x ON x.id=u.session_id
             WHERE x.agent=?1 AND (x.session_id=?2 OR x.parent=?2)
