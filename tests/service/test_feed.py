@@ -56,6 +56,17 @@ def test_everything_that_happened_is_one_line_newest_first(settings: Settings, h
     assert len(work_feed(settings, _query(limit=1))) == 1
 
 
+def test_the_same_failure_again_and_again_is_one_line(settings: Settings, home: Path) -> None:
+    talk = Transcript("loop", live=True, ago=timedelta(minutes=10))
+    talk.prompt("Build it")
+    for text in ("no rule", "no rule", "no rule", "disk full", "no rule"):
+        talk.call("Bash", {"command": "make"}, text, failed=True)
+    talk.save(home)
+    ingest(settings)
+    found = [(one.text, one.times) for one in work_feed(settings, _query(kinds=("failure",)))]
+    assert found == [("no rule", 1), ("disk full", 1), ("no rule", 3)]
+
+
 def test_the_last_words_of_a_turn_at_work_are_not_its_end(settings: Settings, home: Path) -> None:
     talk = Transcript("now", live=True)
     talk.prompt("Go")

@@ -29,6 +29,7 @@ from whyfor.service.attention import (
     replay_attention,
 )
 
+_TITLE = 60  # characters of a session's title
 _STYLE = {"act": "bold red", "look": "yellow", "know": "green"}
 
 
@@ -122,7 +123,7 @@ def _print(one: ListedFiring) -> None:
     head = Text.assemble(
         (firing.word, _STYLE[firing.level]),
         "  ",
-        (label(one_line(one.title or firing.session or "All sessions")), "bold"),
+        (_title(one), "bold"),
         ("  " + _place(one), "dim"),
         ("  " + age_text(found.at), "dim"),
     )
@@ -135,6 +136,11 @@ def _print(one: ListedFiring) -> None:
         out.print(Padding(Text(label(one_line(text)), style=style), (0, 0, 0, 2)))
     if found.command:
         out.print(Padding(Text(label(found.command), style="cyan"), (0, 0, 0, 2)))
+
+
+def _title(one: ListedFiring) -> str:
+    words = label(one_line(one.title or one.firing.session or "All sessions"))
+    return words if len(words) <= _TITLE else words[: _TITLE - 1] + "…"
 
 
 def _place(one: ListedFiring) -> str:

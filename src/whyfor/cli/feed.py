@@ -123,6 +123,8 @@ def _text(entry: WorkEntry) -> Text:
         line.append(f"{label(project_text(entry.project))}  ", style="dim")
     if entry.state:
         line.append(f"{entry.state}  ", style="dim")
+    if entry.times > 1:
+        line.append(f"{entry.times}×  ", style="dim")
     if entry.sha:
         line.append(f"{entry.sha[:7]}  ", style="dim")
     line.append(label(one_line(entry.text)))

@@ -32,9 +32,9 @@ class WorkEntry(msgspec.Struct, frozen=True, kw_only=True):
     project: str | None = None  # its identity
     seq: int | None = None  # the event that shows it
     sha: str | None = None  # of a commit
-    state: str = (
-        ""  # of an approval: waiting, allowed, denied …; of what needs attention: its level
-    )
+    # of an approval: waiting, allowed, denied …; of what needs attention: its level
+    state: str = ""
+    times: int = 1  # the same again and again
 
     @property
     def key(self) -> tuple[object, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
+import msgspec
+
 from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
 from whyfor.live.at_work import sessions_at_work
@@ -30,7 +32,11 @@ _ROLES: dict[str, WorkKind] = {"request": "prompt", "question": "question", "clo
 
 
 def work_feed(settings: Settings, query: WorkQuery) -> list[WorkEntry]:
-    """Return what happened since a time, newest first."""
+    """Return what happened since a time, newest first; the same failure again and again is one."""
+    return _folded(_found(settings, query))[: query.limit]
+
+
+def _found(settings: Settings, query: WorkQuery) -> list[WorkEntry]:
     names = _chosen(settings, query)
     try:
         with reading_local(settings) as store:
@@ -41,7 +47,38 @@ def work_feed(settings: Settings, query: WorkQuery) -> list[WorkEntry]:
         names = {_name(one) for one in entries if one.kind == "failure"}
     kept = [one for one in entries if _fits(one, query) and (names is None or _name(one) in names)]
     kept.sort(key=lambda one: (one.at, one.seq or 0), reverse=True)
-    return kept[: query.limit]
+    return kept
+
+
+def _folded(entries: list[WorkEntry]) -> list[WorkEntry]:
+    """Return the entries with those failures of a session as one that follow each other with the
+    same words: the newest, which says how often."""
+    folded: list[WorkEntry] = []
+    last: dict[str, int] = {}  # by session: where its last entry is
+    for entry in entries:
+        at = last.get(_name(entry))
+        if at is not None and entry.kind == "failure" and _is_same(folded[at], entry):
+            folded[at] = msgspec.structs.replace(folded[at], times=folded[at].times + 1)
+            continue
+        last[_name(entry)] = len(folded)
+        folded.append(entry)
+    return folded
+
+
+def _is_same(one: WorkEntry, other: WorkEntry) -> bool:
+    return one.kind == other.kind and one.text == other.text
+
+
+def feed_projects(settings: Settings) -> list[str]:
+    """Return the identities of the projects that a filter offers, the one worked in last first."""
+    try:
+        with reading_local(settings) as store:
+            known = dict(store.projects.known())
+            active = store.projects.active()
+    except NotFound:
+        return []
+    numbers = sorted(active, key=lambda number: -(active[number][1] or 0))
+    return [known[number].identity for number in numbers if number in known]
 
 
 def follow_feed(
@@ -50,7 +87,7 @@ def follow_feed(
     """Tell of everything new, oldest first, until `stop` is set; first of what there is."""
     told: set[tuple[object, ...]] = set()
     while not stop.is_set():
-        for entry in reversed(work_feed(settings, query)):
+        for entry in reversed(_found(settings, query)[: query.limit]):
             if entry.key not in told:
                 told.add(entry.key)
                 tell(entry)

@@ -263,6 +263,14 @@ def test_a_limit_says_until_when() -> None:
     assert firing.found.command == "whyfor handoff claude:s"
 
 
+def test_of_an_answer_in_json_its_message_is_the_evidence() -> None:
+    error = (
+        'API Error: 401 {"error":{"type":"authentication_error","message":"Token \\"x\\" ended"}}'
+    )
+    (firing,) = Events().prompt().add("error", error).firings()
+    assert firing.found.evidence == 'transcript, high · Token "x" ended'
+
+
 def test_the_next_turn_may_be_told_of_again() -> None:
     events = _failed(Events().prompt(), 5).prompt()
     assert _failed(events, 5).told() == [("failing", "look")] * 2

@@ -21,6 +21,7 @@ class WireWorkEntry(msgspec.Struct, frozen=True):
     seq: int | None  # the event that shows it
     sha: str | None  # of a commit
     state: str  # of an approval: waiting, allowed, denied …; of attention: its level
+    times: int  # how often the same failure came again and again
 
 
 def wire_entry(entry: WorkEntry) -> WireWorkEntry:

@@ -15,7 +15,7 @@ from whyfor.model.times import parse_when
 from whyfor.model.work_feed import WORK_KINDS, WORK_STATES, WorkQuery, WorkState
 from whyfor.server.page import Kept, Live, render_page
 from whyfor.service.agents import agents_shown
-from whyfor.service.feed import work_feed
+from whyfor.service.feed import feed_projects, work_feed
 
 Word = FromQuery[str]
 ROWS = 100
@@ -96,6 +96,7 @@ def _shown(
         "state_words": STATE_WORDS,
         "times": SINCE,
         "agents": agents_shown(settings),
+        "projects": feed_projects(settings),
         "rows": ROWS,
     }
 

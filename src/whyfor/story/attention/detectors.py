@@ -152,8 +152,6 @@ def failing(work: Work, _scene: Scene) -> Concern | None:
     row = work.failing
     if row is None or row.count < FAILING or not work.open:
         return None
-    if work.wall is not None and work.wall.count >= row.count:
-        return None  # it is one call that fails again and again
     return Concern(
         cause="failing",
         key=_key(work),

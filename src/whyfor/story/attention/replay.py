@@ -125,6 +125,8 @@ class FiringBook:
         cleared = [self._clear(firing, now) for firing in over]
         told = []
         for each in holds.values():
+            if each.cause == "failing" and self._tells_wall(session):
+                continue  # it is one call that fails again and again
             firing = Firing(agent=agent, session_id=session_id, found=each, told_at=now)
             before = self.open.get((session, each.cause))
             if before is not None and before.id != firing.id and _outranks(firing, before):
@@ -138,6 +140,9 @@ class FiringBook:
             elif before is not None and before.id == firing.id:
                 told += self._renew(before, firing)
         return told, cleared
+
+    def _tells_wall(self, session: str) -> bool:
+        return (session, "wall") in self.open and (session, "failing") not in self.open
 
     def _renew(self, before: Firing, firing: Firing) -> list[Firing]:
         """The same as before, in other words by now; it is told again only if it became urgent."""

@@ -34,6 +34,8 @@ _API = re.compile(
 _UNTIL = re.compile(
     r"(?:resets?(?: at)?|try again (?:at|in)|retry after)\s+([\w:., ()/+-]{2,40})", re.I
 )
+# What an API's answer says in words, among its JSON.
+_MESSAGE = re.compile(r'"message":\s*("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]){4,}")')
 _NETWORK = re.compile(
     r"\bECONN(?:REFUSED|RESET|ABORTED)\b|\bENOTFOUND\b|\bEAI_AGAIN\b|\bETIMEDOUT\b"
     r"|could not resolve (?:host|proxy)|temporary failure in name resolution"
@@ -96,7 +98,9 @@ def api_trouble(event: StoredEvent, at: int) -> Trouble:
         kind = "limit"
     elif _CONTEXT.search(text):
         kind = "context"
-    return Trouble(kind, at, event.seq, one_line(text)[:160], _tidy(until[1]) if until else "")
+    said = _MESSAGE.search(text)
+    words = msgspec.json.decode(said[1]) if said else text
+    return Trouble(kind, at, event.seq, one_line(words)[:160], _tidy(until[1]) if until else "")
 
 
 def _tidy(text: str) -> str:
