@@ -30,6 +30,7 @@ id = "r3"
 project = "github.com/acme/shop"
 run = ["npm", "test"]
 """
+UNSAFE = {"dangerouslyDisableSandbox": True}
 ALLOW = {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}
 
 
@@ -109,6 +110,10 @@ def test_whatever_is_not_certain_prints_nothing(hook: Installed, project: Path) 
         ("a project that is not known", asks("npm test", project)),
         ("the person's own ask rule", without),
         ("plan mode", {**sure, "permission_mode": "plan"}),
+        (
+            "outside its sandbox",
+            asks("make test", project, tool_input={**sure["tool_input"], **UNSAFE}),
+        ),
         ("another tool", {**sure, "tool_name": "Write"}),
         ("no command", {**sure, "tool_input": {}}),
         ("no folder", {**sure, "cwd": None}),

@@ -56,6 +56,8 @@ class ApprovalFormat(msgspec.Struct, frozen=True, kw_only=True):
     """The field with what the tool is given; `command` in it is the command."""
     required: tuple[str, ...] = ()
     """Fields without which the person's own rules want them to be asked."""
+    alarming: tuple[str, ...] = ()
+    """Fields of what the tool is given with which only a person may answer, if they are set."""
     mode: str = "permission_mode"
     wrapped: bool = True
     """The answer stands in `hookSpecificOutput`, else alone."""

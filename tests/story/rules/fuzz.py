@@ -15,9 +15,19 @@ from tests.story.rules.sample_rules import sample_request, sample_rules
 from whyfor.story.rules.bash_parser import bash_parser
 from whyfor.story.rules.decide import ALLOW, judge_command
 
-SHELLS = ("bash", "dash", "zsh")
+SHELLS = ("bash", "dash", "zsh", "zsh+")
+PROGRAMS = ("bash", "dash", "zsh")
+# The last has the globs that some people turn on.
+_STARTED = {"zsh": ["zsh", "-f"], "zsh+": ["zsh", "-f", "-o", "extendedglob"]}
 USEFUL = Path(__file__).with_name("useful.txt")
-_REAL = "git ls cat head tail wc grep find sort uniq cut sed date diff pwd which touch jq file tree"
+_REAL = "make git ls cat head tail wc grep find sort uniq cut sed date diff pwd which touch jq file tree"
+# One takes only the words that a rule names; of the other, every target but one changes something.
+_NPM = """#!/bin/sh
+for word; do
+    case $word in test|run|lint|-s|--silent|--if-present|-q|--quiet) ;; *) touch PWN ;; esac
+done
+"""
+_MAKEFILE = "test:\n\t@:\n.DEFAULT:\n\t@touch PWN\n"
 _STUBS = "npm make pytest python3 cargo go ruff rg jq file tree"
 # These change something because a person allowed just that.
 _CHANGES = ("git add", "git commit")
@@ -35,6 +45,64 @@ _PIECES = (
     *('"', "'", "\\", "''", '""', "$'x'", '$"x"', "\t", "\r", "\x0b", "\u00a0", "\u2028", "\x00"),
     *("=touch", "a=~", "+(x)", "@(x)", "^a^b", "%1", "HEAD@{1}", "@", "@x", ",", ":", "::", "-"),
     *("cd bare &&", "cd bare;", "cd nested &&", "bare", "nested", "-C bare", "--git-dir=bare"),
+    *(
+        "-j deploy",
+        "-j 4*",
+        "--jobs x",
+        "1*",
+        "v*",
+        "s*",
+        "a*",
+        "link*",
+        "link*/PWN",
+        "l*/*",
+        "^a.txt",
+    ),
+    *("-f 1*", "--sort v*", "--format x*", "-n 1*", "-k a*", "+1", "+x", "**", "-s 1* a.txt PWN"),
+    *(
+        "()",
+        "(( 1 ))",
+        "((",
+        "))",
+        "{ touch PWN; }",
+        "() { touch PWN; }",
+        "<&3",
+        ">&-",
+        "<->",
+        "*(.)",
+    ),
+    *(
+        "-am",
+        "-v",
+        "-x",
+        "-u",
+        "-R",
+        "-L",
+        "-H",
+        "-S",
+        "-C",
+        "-M",
+        "-l",
+        "-T",
+        "-P",
+        "-W",
+        "-I",
+        "-D",
+    ),
+    *(
+        '"a\\|b"',
+        '"\\$(touch PWN)"',
+        '"\\\\"',
+        '"\\',
+        "\\(",
+        "\\)",
+        "\\;",
+        "\\ ",
+        "---",
+        "--- -o PWN",
+    ),
+    *("-C src", "-C bare", "-C nested", "-C link", "-C s*", "-C .", '--include="*.py"', '"*"a*'),
+    *("--sort", "--format", "--color", "--files", "--regexp", "--list", "--all", "--color=a*"),
     *("touch", "PWN", "xargs touch PWN", "eval touch PWN", "sh -c 'touch PWN'", "cd -", "cd"),
 )
 _JOINS = (" && ", " || ", " | ", "; ", ";", "|", "&&", " & ", "\n", " |& ", ";;", " ! ")
@@ -126,7 +194,8 @@ class Playground:
             stub = self.programs / name
             stub.write_text("#!/bin/sh\n:\n")
             stub.chmod(0o755)
-        for name in (*_REAL.split(), *SHELLS, "sh"):
+        (self.programs / "npm").write_text(_NPM)
+        for name in (*_REAL.split(), *PROGRAMS, "sh"):
             found = shutil.which(name)
             if found:
                 (self.programs / name).unlink(missing_ok=True)
@@ -146,6 +215,10 @@ class Playground:
         )
         for name in (*names.split(), *odd, *(f"src/{name}" for name in odd)):
             (self.project / name).write_text('{"name": "shop", "scripts": {}}\n')
+        (self.project / "Makefile").write_text(_MAKEFILE)
+        for name in ("1", "1x", "4", "4x", "v1", "v2", "x1", "x2"):
+            (self.project / name).write_text("1\n")
+        (self.project / "link").symlink_to(self.home)
         (self.project / "checks").write_text("#!/bin/sh\n:\n")
         (self.project / "checks").chmod(0o755)
         self._put_traps()
@@ -188,9 +261,7 @@ class Playground:
     def run(self, line: str, shell: str) -> None:
         """Run a line as an agent would, and wait for its end."""
         quiet = subprocess.DEVNULL
-        words = [shell, "-c", line]
-        if shell == "zsh":
-            words.insert(1, "-f")
+        words = [*_STARTED.get(shell, [shell]), "-c", line]
         subprocess.run(
             words,
             cwd=self.project,

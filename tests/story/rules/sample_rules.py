@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from whyfor.story.rules.decide import CommandRequest, DecisionRule
+from whyfor.story.rules.hook_request import folder_names
 
 TOP = "/p/shop"
 _ALLOWED = (
@@ -67,4 +68,5 @@ def sample_request(command: str, top: str = TOP) -> CommandRequest:
     made = CommandRequest(command, "claude", "github.com/acme/shop", top, top, "2026-11-18")
     if top != TOP:
         made.real_path, made.exists = os.path.realpath, os.path.lexists
+        made.names = folder_names
     return made

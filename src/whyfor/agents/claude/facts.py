@@ -114,6 +114,7 @@ FACTS = AgentFacts(
         tool="tool_name",
         shells=("Bash",),
         given="tool_input",
+        alarming=("dangerouslyDisableSandbox",),
         required=("permission_suggestions",),  # absent if the person's rules say `ask`
         waits=False,
         over_http=True,

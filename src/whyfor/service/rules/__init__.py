@@ -35,6 +35,7 @@ from whyfor.story.rules.decide import (
     judge_command,
     rule_fault,
 )
+from whyfor.story.rules.hook_request import folder_names
 from whyfor.story.rules.never import is_protected, named_never, never_reason, seeming_commands
 from whyfor.story.rules.prepare import decision_rules, prepare_rules
 
@@ -248,7 +249,7 @@ def judge_request(
         date.today().isoformat(),
     )
     request.real_path = lambda path: to_text(Path(path).resolve())
-    request.exists = os.path.lexists
+    request.exists, request.names = os.path.lexists, folder_names
     found = judge_command(request, decision_rules(rules), bash_parser())
     return _tried(command, found)
 

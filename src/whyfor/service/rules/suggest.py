@@ -21,6 +21,7 @@ from whyfor.story.rules.shell_commands import Unjudged, read_commands
 ENOUGH = 5  # times it was allowed by hand
 SESSIONS = DAYS = 2
 VARIANTS = 3  # commands that share a beginning before only that is suggested
+_LEAST_WORDS = 2  # of a program of which nothing is known
 _BY_HAND = ("terminal", "browser")
 
 
@@ -82,6 +83,8 @@ def _shape(row: ListedApproval) -> tuple[tuple[str, ...], tuple[str, ...]] | Non
     if never_reason(argv) is not None:
         return None
     run = rule_beginning(argv)
+    if find_table(argv) is None and len(run) < _LEAST_WORDS:
+        run = argv  # what its other words make it do is not known: only this one command
     return (tuple(run), tuple(argv)) if run and not rule_fault(run, "allow") else None
 
 

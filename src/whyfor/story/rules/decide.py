@@ -13,12 +13,15 @@ from whyfor.story.rules.programs import (
     NAMED_PARTS,
     NONE,
     ONE,
+    PATTERN,
     RUNNERS,
     SED,
+    TEXT,
+    WORDS,
     ProgramTable,
     find_table,
 )
-from whyfor.story.rules.shell_commands import Unjudged, read_commands
+from whyfor.story.rules.shell_commands import GlobWord, Unjudged, read_commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +33,13 @@ ALLOW, DENY, ASK, NEVER, ABSTAIN = "allow", "deny", "ask", "never", "abstain"
 EVERYWHERE = "*"
 SHELL = "shell"  # the only kind of tool that rules are about
 _NO_TABLE = ProgramTable(reads=False)
+# Characters that a program which hands its words to a shell would not pass on as they are.
+_SHELL_MARKS = frozenset(";|&$`<>(){}!\\\"'*?")
+# Folders whose code is others': a rule for a command of the project does not mean theirs.
+_OTHERS_CODE = frozenset(
+    "node_modules vendor third_party site-packages bower_components .venv venv".split()
+)
+_MOST_NAMES = 2000  # files among which those that a pattern may mean are looked for
 
 
 class DecisionRule:
@@ -57,8 +67,8 @@ class DecisionRule:
 
 
 class CommandRequest:
-    """What is asked, where, by whom. `real_path` follows links and `exists` tells whether there is
-    such a file; without them neither is looked at."""
+    """What is asked, where, by whom. `real_path` follows links, `exists` tells whether there is
+    such a file, and `names` lists a folder; without them the files are not looked at."""
 
     __slots__ = (
         "agent",
@@ -66,6 +76,7 @@ class CommandRequest:
         "cwd",
         "exists",
         "folders",
+        "names",
         "project",
         "real_path",
         "today",
@@ -90,6 +101,7 @@ class CommandRequest:
         self.folders = [cwd]  # where its commands may run: `cd` adds to them
         self.real_path: Callable[[str], str] | None = None
         self.exists: Callable[[str], bool] | None = None
+        self.names: Callable[[str], list[str]] | None = None
 
 
 class CommandPart:
@@ -142,7 +154,7 @@ def _counts(rule: DecisionRule, request: CommandRequest) -> bool:
 
 
 def _judge(command: list[str], rules: list[DecisionRule], request: CommandRequest) -> CommandPart:
-    argv = _without_pager(command)
+    argv = _without_folder(_without_pager(command), request)
     for decision in (DENY, ASK):
         for rule in rules:
             if rule.decision == decision and _fits(rule.run, argv):
@@ -164,6 +176,17 @@ def _judge(command: list[str], rules: list[DecisionRule], request: CommandReques
 
 def _without_pager(argv: list[str]) -> list[str]:
     return [argv[0], *argv[2:]] if argv[:2] == ["git", "--no-pager"] and argv[2:] else argv
+
+
+def _without_folder(argv: list[str], request: CommandRequest) -> list[str]:
+    """Return a command of git without `-C FOLDER`, if that is a folder of the project; it counts as
+    one of those where commands may run."""
+    if argv[:2] != ["git", "-C"] or len(argv) < 4 or not argv[2] or argv[2].startswith("-"):
+        return argv
+    if _path_objection(argv[2], request) or isinstance(argv[2], GlobWord):
+        return argv
+    request.folders += [_joined(folder, argv[2]) for folder in request.folders]
+    return ["git", *argv[3:]]
 
 
 def _fits(pattern: list[str], argv: list[str]) -> bool:
@@ -189,7 +212,7 @@ def rule_fault(run: list[str], decision: str) -> str:
     if any("*" in word for word in run):
         return "an allowed command is named word by word, without a star"
     name = run[0].rpartition("/")[2]
-    least = NAMED_PARTS.get(run[0], 1)
+    least = NAMED_PARTS.get(name, 1)
     if name in SHELLS or name in INTERPRETERS:
         least = 3 if run[1:2] == ["-m"] else 2
     least = least + 1 if tuple(run[:2]) in RUNNERS else least
@@ -209,19 +232,45 @@ def _objection(rule: DecisionRule, argv: list[str], request: CommandRequest) -> 
         return "the rule names too little of it"
     if argv[0] == "git" and _finds_another_repository(request):
         return "there is another repository in this one, whose settings may run something"
-    rest = argv[len(rule.run) :]
+    if not table.reads and any(map(_is_others_code, request.folders)):
+        return "it would run code of others"
     words = ArgumentCheck(table, rule.may)
-    objection = words.check(rest)
+    objection = words.check(argv[len(rule.run) :])
     if objection:
         return objection
-    for word in [*words.arguments, *words.given]:
-        if _leads_outside(word, request):
-            return f"{word} is outside the project"
-        if not table.reads and is_protected(word):
-            return f"{word} decides what runs later"
-        if not table.reads and word.startswith("@"):
-            return f"{word} may be a file of options"
+    for word in words.paths():
+        objection = _path_objection(word, request)
+        if not objection and not table.reads:
+            objection = _running_objection(word)
+        if objection:
+            return objection
+    if table is _NO_TABLE:
+        for word in words.arguments:
+            if not _SHELL_MARKS.isdisjoint(word):
+                return f"{word} may be read by a shell"
     return ""
+
+
+def _path_objection(word: str, request: CommandRequest) -> str:
+    """Return why a word of a command is not one of the project's paths; empty if it may be."""
+    if _leads_outside(word, request):
+        return f"{word} is outside the project"
+    if isinstance(word, GlobWord) and _matches_outside(word, request):
+        return f"{word} may lead outside the project"
+    return ""
+
+
+def _running_objection(word: str) -> str:
+    """Return why a command that runs or changes something must not get a word; empty if it may."""
+    if is_protected(word):
+        return f"{word} decides what runs later"
+    if word[:1] in ("@", "+"):
+        return f"{word} may be an option or a file of options"
+    return "it would run code of others" if _is_others_code(word) else ""
+
+
+def _is_others_code(path: str) -> bool:
+    return not _OTHERS_CODE.isdisjoint(path.split("/"))
 
 
 class ArgumentCheck:
@@ -236,7 +285,8 @@ class ArgumentCheck:
             if name not in table.acts:
                 (self.values if value else self.flags).add(name)
         self.arguments: list[str] = []
-        self.given: list[str] = []  # values of options
+        self.given: list[str] = []  # values of options, but for those that are no paths
+        self.options: set[str] = set()  # those that were given a value, and --files
 
     def check(self, words: list[str]) -> str:
         """Return what is wrong with the words; empty if nothing is."""
@@ -247,9 +297,9 @@ class ArgumentCheck:
             if word == "--":
                 if any(later.startswith("-") for later in words[place:]):
                     return "what stands behind -- may be taken for options"
-                if self.table.arguments != ANY or not self.table.reads:
+                if self.table.arguments not in (ANY, PATTERN, WORDS, TEXT) or not self.table.reads:
                     return "what stands behind -- is passed on"
-            elif word.startswith("-") and word != "-":
+            elif word.startswith("-") and word != "-" and not self._is_text(word):
                 taken = self._option(word, words[place : place + 1])
                 if taken < 0:
                     return f"{word.partition('=')[0]} is not in the list of its harmless options"
@@ -261,32 +311,55 @@ class ArgumentCheck:
     def _option(self, word: str, following: list[str]) -> int:
         """Return how many of the following words an option takes; -1 if it is not listed."""
         name, equals, value = word.partition("=")
-        if equals and word.startswith("--"):
+        if equals and len(name) > 2:
             if name in self.values or name in self.table.inline:
-                self.given.append(value)
+                self._give(name, value)
                 return 0
-            return -1
+            if name in self.table.counts and value.isdigit():
+                return 0
         if word in self.values:
             if not following or not _is_value(following[0]):
                 return -1
-            self.given.append(following[0])
+            self._give(word, following[0])
             return 1
+        if word in self.table.counts:
+            return 1 if following and following[0].isdigit() else 0
         if word in self.flags:
+            self.options.add(word)
             return 0
-        if word.startswith("--"):
-            return -1
-        return self._short(word)
+        return -1 if word.startswith("--") else self._short(word)
 
     def _short(self, word: str) -> int:
         """Return 0 for short options in one word, or one with its value behind it; else -1."""
         if self.table.numbers and word[1:].isdigit():
             return 0
         if word[:2] in self.values and len(word) > 2:
-            self.given.append(word[2:].lstrip("="))
+            self._give(word[:2], word[2:].lstrip("="))
+            return 0
+        if word[:2] in self.table.counts and word[2:].isdigit():
             return 0
         if all(f"-{letter}" in self.flags for letter in word[1:]):
             return 0
         return -1
+
+    def _is_text(self, word: str) -> bool:
+        """Return whether a word with a dash is only printed: no options are letters."""
+        return self.table.arguments == TEXT and not word[1:].isalnum()
+
+    def _give(self, option: str, value: str) -> None:
+        self.options.add(option)
+        if option not in self.table.texts:
+            self.given.append(value)
+
+    def paths(self) -> list[str]:
+        """Return the words that may be paths."""
+        found = self.arguments
+        if self.table.arguments in (WORDS, TEXT):
+            found = [word for word in found if isinstance(word, GlobWord)]
+        elif self.table.arguments == PATTERN and _PATTERN_OPTIONS.isdisjoint(self.options):
+            is_text = bool(found) and not isinstance(found[0], GlobWord)
+            found = found[1:] if is_text else found
+        return [*found, *self.given]
 
     def _arguments(self) -> str:
         """Return what is wrong with what stands behind the options; empty if nothing is."""
@@ -294,8 +367,10 @@ class ArgumentCheck:
         kind = self.table.arguments
         if kind == NONE and found:
             return f"{found[0]} is more than the rule names"
-        if kind == ONE and (len(found) != 1 or found[0] in ("", "-")):
+        if kind == ONE and (len(found) != 1 or found[0] in ("", "-") or found[0][0] == "+"):
             return "it names no folder of the project"
+        if found and kind in _ONE_WORD_FIRST and isinstance(found[0], GlobWord):
+            return "a shell may put other words there"
         if kind == FORMAT and not all(word.startswith("+") for word in found):
             return "it may set the clock"
         if kind == SED and not (found and _only_prints(found[0])):
@@ -307,12 +382,19 @@ class ArgumentCheck:
         return ""
 
 
+_PATTERN_OPTIONS = frozenset(("-e", "--regexp", "--files"))  # with them, all words are paths
+_ONE_WORD_FIRST = (ONE, FORMAT, SED, JQ)
+
+
 def _sets_variable(word: str) -> bool:
     return "=" in word and word[0] not in "./"
 
 
 def _is_value(word: str) -> bool:
-    """Return whether a word can only be a value: no option, but for a negative number."""
+    """Return whether a word can only be a value: no option, but for a negative number, and one word
+    in every shell."""
+    if isinstance(word, GlobWord):
+        return False
     return not word.startswith("-") or word[1:].isdigit()
 
 
@@ -345,6 +427,36 @@ def _links_outside(word: str, request: CommandRequest) -> bool:
         return False
     top = follow(request.top)
     return not all(_is_below(follow(_joined(each, word)), top) for each in request.folders)
+
+
+def _matches_outside(word: str, request: CommandRequest) -> bool:
+    """Return whether a word in whose place a shell puts names of files may be one of a link that
+    leads outside. All names that begin as the word does count."""
+    follow, names = request.real_path, request.names
+    if follow is None or names is None or not request.top:
+        return False
+    top = follow(request.top)
+    places = list(request.folders) if word[0] != "/" else [""]
+    for piece in word.strip("/").split("/"):
+        fixed = piece.replace("?", "*").replace("[", "*").partition("*")[0]
+        if fixed == piece:
+            places = [f"{place}/{piece}" for place in places]
+        else:
+            places = [
+                f"{place}/{name}"
+                for place in places
+                for name in names(place)
+                if _may_mean(fixed, name)
+            ]
+        if len(places) > _MOST_NAMES:
+            return True
+    return not all(_is_below(follow(place), top) for place in places)
+
+
+def _may_mean(beginning: str, name: str) -> bool:
+    """Return whether a pattern that begins so may mean a name."""
+    hidden = name.startswith(".") and not beginning.startswith(".")
+    return name.startswith(beginning) and not hidden
 
 
 def _finds_another_repository(request: CommandRequest) -> bool:

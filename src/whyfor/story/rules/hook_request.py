@@ -56,6 +56,8 @@ def _judged(
     form = kept["formats"][agent]
     if any(name not in told for name in form["required"]):
         return "ask", "", "your own settings want you to be asked"
+    if any(told[form["given"]].get(name) for name in form["alarming"]):
+        return "ask", "", "it asks for more than to run the command"
     if told.get(form["mode"]) == _PLAN:
         return "ask", "", "it only plans"
     top = work_tree(realpath(cwd)) or realpath(cwd)
@@ -63,7 +65,7 @@ def _judged(
     request = CommandRequest(
         command, agent, kept["places"].get(top, ""), top, realpath(cwd), today()
     )
-    request.real_path, request.exists = realpath, lexists
+    request.real_path, request.exists, request.names = realpath, lexists, folder_names
     found = judge_command(request, rules, load_parser(kept["libraries"]))
     return found.answer, found.rule, found.reason
 
@@ -98,6 +100,16 @@ def work_tree(folder: str) -> str:
         else:
             return folder
     return ""
+
+
+def folder_names(folder: str) -> list[str]:
+    """Return the names of the files in a folder; none if it cannot be read."""
+    from posix import listdir
+
+    try:
+        return listdir(folder)
+    except OSError:
+        return []
 
 
 def today() -> str:

@@ -5,44 +5,77 @@ def _words(text: str) -> "frozenset[str]":
     return frozenset(text.split())
 
 
-_DELETES = _words("rm rmdir unlink shred srm dd wipefs truncate fdisk parted mkswap")
+_DELETES = _words(
+    "rm rmdir unlink shred srm dd wipefs blkdiscard truncate fallocate fdisk sfdisk gdisk sgdisk "
+    "cfdisk parted mkswap trash trash-put gio"
+)
 _RIGHTS = _words(
-    "sudo su doas pkexec runuser chmod chown chgrp setfacl chattr passwd usermod useradd userdel "
-    "visudo umask chsh"
+    "sudo su doas pkexec runuser sudoedit sg newgrp login chmod chown chgrp setfacl setfattr "
+    "chattr chcon setcap passwd chpasswd gpasswd usermod useradd userdel adduser deluser groupadd "
+    "groupdel visudo vipw umask chsh chfn update-alternatives security"
 )
 _PROCESSES = _words(
-    "kill pkill killall xkill systemctl service launchctl reboot shutdown halt poweroff crontab at "
-    "batch fuser"
+    "kill pkill killall killall5 skill xkill systemctl service launchctl initctl rc-service sv "
+    "supervisorctl pm2 forever foreman honcho reboot shutdown halt poweroff init telinit crontab "
+    "at batch atrm fuser mount umount losetup swapon swapoff modprobe insmod rmmod sysctl iptables "
+    "ip6tables nft ufw ip ifconfig hostnamectl timedatectl loginctl systemd-run dbus-send busctl "
+    "gdbus open xdg-open start explorer defaults diskutil"
 )
 _NETWORK = _words(
-    "curl wget ssh scp sftp rsync rclone nc ncat netcat telnet ftp lftp socat aria2c ssh-keygen "
-    "ssh-add ssh-copy-id"
+    "curl wget wget2 ssh autossh sshpass sshfs scp sftp rsync rclone nc ncat netcat telnet ftp "
+    "lftp tftp socat aria2c axel http https httpie xh websocat ngrok cloudflared nmap dig nslookup "
+    "host ssh-keygen ssh-add ssh-agent ssh-copy-id ssh-keyscan mail mailx sendmail mutt"
 )
 _CLOUDS = _words(
-    "twine docker podman docker-compose kubectl helm terraform tofu pulumi aws gcloud gsutil az "
-    "flyctl fly vercel netlify heroku ansible ansible-playbook goreleaser doctl wrangler firebase"
+    "twine docker podman buildah skopeo nerdctl ctr crictl docker-compose podman-compose kubectl "
+    "oc k9s minikube k3s kind eksctl argocd flux istioctl helm helmfile terraform terragrunt tofu "
+    "pulumi packer vagrant nomad consul vault aws aws-vault sam cdk eb gcloud gsutil bq az azd "
+    "flyctl fly vercel netlify heroku railway render surge serverless sls amplify supabase ansible "
+    "ansible-playbook goreleaser doctl hcloud linode-cli ibmcloud oci cf wrangler firebase op pass "
+    "doppler chamber infisical s3cmd s5cmd mc"
 )
 _DATABASES = _words(
-    "psql mysql mariadb sqlite3 mongo mongosh redis-cli dropdb createdb pg_restore pg_dump "
-    "mysqladmin mysqldump clickhouse-client duckdb"
+    "psql pgcli pg_ctl initdb pg_restore pg_dump pg_dumpall createdb dropdb createuser dropuser "
+    "vacuumdb reindexdb mysql mariadb mycli mysqladmin mysqldump mysqlimport sqlite sqlite3 "
+    "litecli sqlcmd sqlplus mongo mongosh mongoimport mongoexport mongodump mongorestore redis-cli "
+    "valkey-cli keydb-cli cqlsh influx etcdctl clickhouse clickhouse-client duckdb usql snowsql "
+    "flyway liquibase alembic"
 )
 _INSTALLERS = _words(
-    "apt apt-get aptitude dpkg rpm yum dnf zypper pacman apk brew port snap flatpak pip pip3 pipx "
-    "npx bunx uvx easy_install corepack nvm rustup conda mamba"
+    "apt apt-get aptitude dpkg rpm yum dnf zypper pacman yay paru apk emerge brew port snap "
+    "flatpak nix nix-env nix-shell nix-channel guix winget choco scoop pip pip3 pipx pipenv pdm "
+    "rye pixi npx bunx uvx easy_install corepack nvm fnm volta n asdf mise pyenv rbenv rustup sdk "
+    "ghcup opam cpan cpanm luarocks conda mamba micromamba tlmgr vcpkg conan installer"
 )
 _WRAPPERS = _words(
-    "env xargs eval exec command builtin source timeout nohup watch nice ionice setsid stdbuf "
-    "strace ltrace gdb parallel entr script expect tmux screen flock chroot unshare nsenter "
-    "busybox trap alias unalias export set unset shopt enable hash declare typeset local read "
+    "env xargs gxargs eval exec command builtin source time timeout gtimeout nohup watch viddy "
+    "nice renice ionice chrt taskset numactl prlimit setsid setarch linux32 linux64 i386 x86_64 "
+    "arch stdbuf unbuffer chronic rlwrap caffeinate strace ltrace gdb lldb rr perf valgrind "
+    "hyperfine parallel sem entr watchexec nodemon reflex concurrently run-parts script expect "
+    "tmux screen byobu zellij dtach abduco flock lockfile chroot unshare nsenter setpriv firejail "
+    "bwrap proot fakeroot fakechroot faketime xvfb-run dbus-run-session direnv dotenv busybox "
+    "toybox trap alias unalias export set unset shopt enable hash declare typeset local read "
     "printf test [ let mapfile readarray getopts emulate zmodload autoload zcompile sched bindkey "
-    "setopt unsetopt claude codex gemini copilot opencode aider amp qwen cursor-agent"
+    "setopt unsetopt zle compdef functions private readonly float integer ulimit disown bg fg "
+    "pushd popd dirs wait exit logout return break continue shift claude codex gemini copilot "
+    "opencode aider amp qwen cursor-agent goose droid crush kilo kimi vibe"
 )
-SHELLS = _words("sh bash dash zsh ksh mksh ash fish csh tcsh nu pwsh powershell cmd")
+SHELLS = _words(
+    "sh bash rbash dash zsh rzsh ksh ksh93 mksh lksh oksh loksh pdksh ash yash posh fish csh tcsh "
+    "rc es scsh osh ysh nu elvish xonsh ion pwsh powershell cmd"
+)
 INTERPRETERS = _words(
-    "python python2 python3 node nodejs deno bun perl ruby php lua tclsh Rscript osascript julia "
-    "groovy scala irb ghci ipython"
+    "python python2 python3 pypy pypy3 pythonw micropython node nodejs deno bun tsx ts-node "
+    "babel-node qjs perl perl5 raku ruby jruby irb php lua luajit tclsh wish Rscript R octave "
+    "osascript julia groovy scala ghci runghc runhaskell ipython jshell jrunscript guile racket "
+    "scheme sbcl clisp ecl clojure clj bb elixir iex erl escript swift kotlin kotlinc gnuplot "
+    "crystal nim dart"
 )
-_SCRIPTED = _words("awk gawk mawk nawk m4 ed ex vi vim nvim emacs")  # code is their first argument
+# Code is their first argument, or they run what is typed or named in a file.
+_SCRIPTED = _words(
+    "awk gawk mawk nawk original-awk m4 ed red ex vi view vim vimdiff rvim rview gvim nvim emacs "
+    "emacsclient nano pico micro joe jed mcedit hx helix kak code subl dc gsed ssed psed mlr"
+)
 _CODE_OPTIONS = _words("-c -e -E -p -r -i -l --eval --print --exec --command --require --import -")
 _CLASSES = (
     (_DELETES, "it deletes"),
@@ -59,9 +92,14 @@ _CLASSES = (
 _SUBCOMMANDS: dict[str, dict[str, "frozenset[str]"]] = {
     "git": {
         "it changes history or a remote": _words(
-            "push clean restore config filter-branch filter-repo update-ref reflog replace "
-            "fast-import prune gc send-pack remote-https daemon credential hook bisect submodule "
-            "difftool mergetool instaweb send-email request-pull archive bundle clone fetch pull"
+            "push clean restore config filter-branch filter-repo update-ref symbolic-ref reflog "
+            "replace fast-import prune prune-packed gc repack maintenance send-pack receive-pack "
+            "upload-pack fetch-pack http-push http-fetch remote-http remote-https remote-ext "
+            "remote-fd ls-remote daemon shell credential hook bisect submodule difftool mergetool "
+            "instaweb web--browse gui citool send-email imap-send request-pull archive bundle "
+            "clone fetch pull rebase rm read-tree checkout-index update-index "
+            "unpack-objects index-pack svn p4 lfs sparse-checkout init "
+            "init-db am apply quiltimport"
         ),
     },
     "npm": {
@@ -112,16 +150,17 @@ _OPTIONS: dict[tuple[str, str], "frozenset[str]"] = {
         "-D -d -M -m -C -c -f --delete --force --move --copy --set-upstream-to -u"
     ),
     ("git", "checkout"): _words("-- . -f --force -B --theirs --ours --merge -m -p --patch"),
+    ("git", "mv"): _words("-f --force"),
     ("git", "switch"): _words("-f --force --discard-changes -C"),
     ("git", "stash"): _words("drop clear pop push save apply branch"),
     ("git", "tag"): _words("-d --delete -f --force"),
     ("git", "worktree"): _words("remove prune move add"),
     ("git", "remote"): _words("add remove rm rename set-url set-head prune update"),
     ("git", "commit"): _words("--amend --no-verify -n"),
-    ("git", "rebase"): _words("-x --exec -i --interactive"),
     ("git", "notes"): _words("add remove prune edit copy append merge"),
 }
 _FIND_ACTS = _words("-delete -exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls")
+_STASH_LOOKS = _words("list show create")
 _GIT_OPTIONS = _words("-c -C --git-dir --work-tree --exec-path --config-env --namespace")
 # Files that decide what runs later: names of folders or files, or ends of paths.
 _PROTECTED = _words(
@@ -139,20 +178,36 @@ def never_reason(argv: list[str]) -> "str | None":
     for names, reason in _CLASSES:
         if name in names or name.startswith("mkfs"):
             return reason
+    if name.startswith(("ld-linux", "ld-musl", "ld.so")):
+        return "it runs or reads what another command is"
     if name in SHELLS or name in INTERPRETERS or _is_versioned(name):
-        return _interpreter_reason(argv)
+        return _interpreter_reason(argv) or _subcommand_reason(name, argv)
     if name == "find" and not _FIND_ACTS.isdisjoint(argv):
         return "it deletes, writes or runs something for each file"
-    if name == "git" and len(argv) > 1 and argv[1].partition("=")[0] in _GIT_OPTIONS:
+    if name == "git" and _changes_git(argv):
         return "it changes what git runs, or where"
     return _subcommand_reason(name, argv)
+
+
+def _changes_git(argv: list[str]) -> bool:
+    """Return whether one of the options before git's subcommand changes what it runs, or where."""
+    for word in argv[1:]:
+        if not word.startswith("-"):
+            return False
+        if word.partition("=")[0] in _GIT_OPTIONS or word[:2] in ("-c", "-C"):
+            return True
+    return False
 
 
 def _subcommand_reason(name: str, argv: list[str]) -> "str | None":
     word, rest = _subcommand(argv)
     for reason, words in _SUBCOMMANDS.get(name, {}).items():
-        if word in words:
+        if not words.isdisjoint(_seeming_subcommands(argv)):
             return reason
+    if name == "git" and word == "stash" and _subcommand([name, *rest])[0] not in _STASH_LOOKS:
+        return "it changes history or throws work away"
+    if name == "git" and word == "checkout" and "-b" not in rest:
+        return "it may throw work away"  # of a file; that it names a branch cannot be seen
     found = _OPTIONS.get((name, word))
     if found is not None and not found.isdisjoint(part.partition("=")[0] for part in rest):
         return "it changes history or throws work away"
@@ -167,6 +222,19 @@ def _subcommand(argv: list[str]) -> "tuple[str, list[str]]":
     return "", []
 
 
+def _seeming_subcommands(argv: list[str]) -> list[str]:
+    """Return the words that may be the subcommand: one behind an option may be its value."""
+    found = []
+    before = argv[0]
+    for word in argv[1:]:
+        if not word.startswith("-"):
+            found.append(word)
+            if not before.startswith("-"):
+                break
+        before = word
+    return found
+
+
 def _is_versioned(name: str) -> bool:
     return name.rstrip("0123456789.") in INTERPRETERS
 
@@ -174,6 +242,8 @@ def _is_versioned(name: str) -> bool:
 def _interpreter_reason(argv: list[str]) -> "str | None":
     if len(argv) < 2:
         return "it runs code from what it reads"
+    if argv[1:] == ["--version"]:
+        return None
     if argv[1:3] in (["-m", "pip"], ["-m", "venv"], ["-m", "ensurepip"], ["-m", "site"]):
         return "it installs software"
     if argv[1] == "-m" and len(argv) > 2:

@@ -2,7 +2,9 @@
 
 Imports nothing: hooks run it. A table is found by the longest beginning of a command that it is
 listed for. `flags` take no value; `values` take one, behind them or behind `=`; `inline` only
-behind `=`. `acts` write, run or fetch something: no rule can add them.
+behind `=`; of `counts`, the word behind them is their value only if it is a number. `texts` are
+those of the values that are never paths. `acts` write, run or fetch something: no rule can add
+them.
 """
 
 ANY = "any"  # what may stand behind the options: paths in the project, revisions, words
@@ -11,12 +13,25 @@ ONE = "one"  # one, and that is a path: without it, or with `-`, another folder 
 FORMAT = "format"  # a format, which begins with `+`
 SED = "sed"  # one script that only prints lines, then paths
 JQ = "jq"  # one filter that reads only its input, then paths
+PATTERN = "pattern"  # one pattern, which is no path, then paths
+WORDS = "words"  # words that are no paths
+TEXT = "text"  # words that are only printed, also such as `---`
 
 
 class ProgramTable:
-    __slots__ = ("acts", "arguments", "flags", "inline", "numbers", "reads", "values")
+    __slots__ = (
+        "acts",
+        "arguments",
+        "counts",
+        "flags",
+        "inline",
+        "numbers",
+        "reads",
+        "texts",
+        "values",
+    )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - columns of a table; most are named where they are given
         self,
         flags: str = "",
         values: str = "",
@@ -24,11 +39,15 @@ class ProgramTable:
         acts: str = "",
         arguments: str = ANY,
         reads: bool = True,
+        counts: str = "",
+        texts: str = "",
     ) -> None:
         self.flags = frozenset(flags.split())
         self.values = frozenset(values.split())
         self.inline = frozenset(inline.split())
         self.acts = frozenset(acts.split())
+        self.counts = frozenset(counts.split())
+        self.texts = frozenset(texts.split())
         self.arguments = arguments
         self.reads = reads  # it changes nothing by itself, so that it may read any file here
         self.numbers = "-NUM" in self.flags
@@ -42,6 +61,7 @@ _DIFF = (
     "--no-color --no-renames --no-prefix --word-diff --find-renames -M -C --cc -c -m "
 )
 _DIFF_VALUES = "-U --unified --diff-filter -S -G --abbrev -l "
+_TEXTS = "-S -G --since --after --until --before --author --committer --grep --format --pretty"
 _DIFF_INLINE = "--color --stat --word-diff --diff-algorithm --submodule --word-diff-regex "
 _LOG = (
     "--oneline --graph --all --decorate --no-decorate --merges --no-merges --first-parent "
@@ -87,8 +107,8 @@ _CARGO = ProgramTable(
     reads=False,
 )
 _GO = ProgramTable(
-    "-v -race -short -failfast -cover -json -x",
-    "-run -count -timeout -parallel -bench -tags -skip",
+    "-v -race -short -failfast -cover -json -x -benchmem",
+    "-run -count -timeout -parallel -bench -benchtime -cpu -tags -skip -shuffle",
     acts=(
         "-exec -toolexec -o -overlay -modfile -C -c -coverprofile -cpuprofile -memprofile "
         "-trace -outputdir -ldflags -gcflags -asmflags -vettool -compiler -mod"
@@ -102,24 +122,43 @@ _RUFF = ProgramTable(
     acts="--config -o --output-file --cache-dir --add-noqa --fix-only",
     reads=False,
 )
+_GREP = ProgramTable(
+    "-r -R -n -i -l -L -w -c -v -h -H -o -q -s -x -E -F -P -I -a -z --recursive --count "
+    "--line-number --ignore-case --files-with-matches --only-matching --invert-match --quiet "
+    "--extended-regexp --fixed-strings --perl-regexp --word-regexp --no-filename -NUM",
+    "-e -A -B -C -m --include --exclude --exclude-dir --max-count --context --after-context "
+    "--before-context --regexp",
+    inline="--color --binary-files",
+    acts="-f --file",
+    arguments=PATTERN,
+    texts="-e --regexp --include --exclude --exclude-dir",
+)
 _COUNT = "-NUM -q -v -z --quiet --verbose --zero-terminated"
 
 TABLES: dict[tuple[str, ...], ProgramTable] = {
     # git: what looks
     ("git", "status"): ProgramTable(
         "-s --short -b --branch --porcelain --long -v --verbose -u --ignored --no-renames -z "
-        "--show-stash --ahead-behind",
+        "--show-stash --ahead-behind -uno -uall -unormal",
         inline="--porcelain --untracked-files --ignored --column",
         acts=_GIT_ACTS,
     ),
     ("git", "log"): ProgramTable(
-        _LOG + _DIFF, _LOG_VALUES + _DIFF_VALUES, _DIFF_INLINE + "--decorate", _GIT_ACTS
+        _LOG + _DIFF,
+        _LOG_VALUES + _DIFF_VALUES,
+        _DIFF_INLINE + "--decorate",
+        _GIT_ACTS,
+        texts=_TEXTS,
     ),
     ("git", "show"): ProgramTable(
-        _LOG + _DIFF, _LOG_VALUES + _DIFF_VALUES, _DIFF_INLINE + "--decorate", _GIT_ACTS
+        _LOG + _DIFF,
+        _LOG_VALUES + _DIFF_VALUES,
+        _DIFF_INLINE + "--decorate",
+        _GIT_ACTS,
+        texts=_TEXTS,
     ),
     ("git", "diff"): ProgramTable(
-        _DIFF, _DIFF_VALUES, _DIFF_INLINE, _GIT_ACTS + " --no-index --tool"
+        _DIFF, _DIFF_VALUES, _DIFF_INLINE, _GIT_ACTS + " --no-index --tool", texts=_TEXTS
     ),
     ("git", "blame"): ProgramTable("-w -s -e -l -t -M -C --porcelain", "-L", acts=_GIT_ACTS),
     ("git", "grep"): ProgramTable(
@@ -127,6 +166,8 @@ TABLES: dict[tuple[str, ...], ProgramTable] = {
         "--cached --untracked --heading --break -NUM",
         "-e -A -B -C --max-depth",
         acts=_GIT_ACTS,
+        arguments=PATTERN,
+        texts="-e",
     ),
     ("git", "ls-files"): ProgramTable(
         "-c -d -m -o -s -z -t --cached --deleted --modified --others --stage --exclude-standard",
@@ -165,6 +206,7 @@ TABLES: dict[tuple[str, ...], ProgramTable] = {
     ("git", "commit"): ProgramTable(
         "-a --all -q --quiet -v --verbose --allow-empty -am",
         "-m --message",
+        texts="-m --message",
         acts=_GIT_ACTS + " -F --file --template -t -C -c --author --gpg-sign -S --fixup -n "
         "--no-verify --amend",
         reads=False,
@@ -180,13 +222,9 @@ TABLES: dict[tuple[str, ...], ProgramTable] = {
     ("tail",): ProgramTable(_COUNT, "-n -c --lines --bytes", acts="-f -F --follow --pid"),
     ("wc",): ProgramTable("-l -w -c -m -L --lines --words --bytes", acts="--files0-from"),
     ("nl",): ProgramTable("-ba", "-b -w"),
-    ("grep",): ProgramTable(
-        "-r -R -n -i -l -L -w -c -v -h -H -o -q -s -x -E -F -P -I -a -z --recursive --count "
-        "--line-number --ignore-case --files-with-matches --only-matching --invert-match -NUM",
-        "-e -A -B -C -m --include --exclude --exclude-dir --max-count --context",
-        inline="--color --binary-files",
-        acts="-f --file",
-    ),
+    ("grep",): _GREP,
+    ("egrep",): _GREP,
+    ("fgrep",): _GREP,
     ("rg",): ProgramTable(
         "-n -i -l -w -c -v -o -q -s -S -F -P -U -a -L -H -I -N -. --count --files --hidden "
         "--line-number --no-ignore --files-with-matches --ignore-case --smart-case --no-heading "
@@ -194,6 +232,8 @@ TABLES: dict[tuple[str, ...], ProgramTable] = {
         "-e -A -B -C -g -t -T -m --glob --type --type-not --max-count --max-depth --context --sort "
         "--regexp -M",
         inline="--color",
+        arguments=PATTERN,
+        texts="-e --regexp -g --glob",
         acts="--pre --pre-glob --hostname-bin -z --search-zip -f --file --ignore-file --config",
     ),
     ("find",): ProgramTable(
@@ -202,6 +242,7 @@ TABLES: dict[tuple[str, ...], ProgramTable] = {
         "-name -iname -path -ipath -wholename -type -maxdepth -mindepth -size -mtime -mmin -ctime "
         "-cmin -newer -perm -user -regex -iregex -regextype -samefile -inum -links",
         acts="-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls -files0-from -f",
+        texts="-path -ipath -wholename -regex -iregex -name -iname",
     ),
     ("fd",): ProgramTable(
         "-H -I -a -l -p -s -i -g -0 --hidden --no-ignore",
@@ -211,11 +252,16 @@ TABLES: dict[tuple[str, ...], ProgramTable] = {
     ("sort",): ProgramTable(
         "-n -r -u -f -b -d -h -V -g -M -s -c -z --reverse --unique --numeric-sort",
         "-k -t --key --field-separator",
+        texts="-t --field-separator",
         acts="-o --output --compress-program -T --temporary-directory --files0-from -S",
     ),
     ("uniq",): ProgramTable("-c -d -u -i", "-f -s -w", arguments=NONE),
-    ("cut",): ProgramTable("-s --complement", "-d -f -c -b --delimiter --fields --characters"),
-    ("tr",): ProgramTable("-d -s -c -C -t"),
+    ("cut",): ProgramTable(
+        "-s --complement",
+        "-d -f -c -b --delimiter --fields --characters",
+        texts="-d --delimiter",
+    ),
+    ("tr",): ProgramTable("-d -s -c -C -t", arguments=WORDS),
     ("rev",): ProgramTable(),
     ("tac",): ProgramTable(),
     ("comm",): ProgramTable("-1 -2 -3 -12 -13 -23 -i"),
@@ -225,13 +271,13 @@ TABLES: dict[tuple[str, ...], ProgramTable] = {
         acts="--to-file --from-file -l --paginate --horizon-lines",
     ),
     ("cmp",): ProgramTable("-s -l"),
-    ("stat",): ProgramTable("-L", "-c -f --format --printf"),
+    ("stat",): ProgramTable("-L", "-c -f --format --printf", texts="-c --format --printf"),
     ("file",): ProgramTable("-b -i -L --mime-type --brief", acts="-C --compile -m -f -z -Z"),
     ("du",): ProgramTable("-s -h -a -c -k -m -b", "-d --max-depth"),
     ("df",): ProgramTable("-h -k -m -T -i"),
     ("tree",): ProgramTable("-a -d -f -i -h -s", "-L -I -P", acts="-o -R -H --fromfile"),
-    ("basename",): ProgramTable("-a", "-s"),
-    ("dirname",): ProgramTable(),
+    ("basename",): ProgramTable("-a", "-s", arguments=WORDS),
+    ("dirname",): ProgramTable(arguments=WORDS),
     ("realpath",): ProgramTable("-e -m -s"),
     ("md5sum",): ProgramTable(acts="-c --check"),
     ("sha256sum",): ProgramTable(acts="-c --check"),
@@ -242,7 +288,7 @@ TABLES: dict[tuple[str, ...], ProgramTable] = {
     ),
     ("sed",): ProgramTable("-n -E", acts="-i -e -f -s --in-place --expression", arguments=SED),
     # words and places
-    ("echo",): ProgramTable("-n"),
+    ("echo",): ProgramTable("-n", arguments=TEXT),
     ("pwd",): ProgramTable("-P -L", arguments=NONE),
     ("date",): ProgramTable("-u --utc -I", acts="-s --set -f --file -r -d", arguments=FORMAT),
     ("which",): ProgramTable("-a"),
@@ -259,9 +305,16 @@ TABLES: dict[tuple[str, ...], ProgramTable] = {
     ("pnpm", "run"): _NPM,
     ("yarn", "test"): _NPM,
     ("yarn", "run"): _NPM,
+    ("bun", "run"): _NPM,
+    ("bun", "test"): ProgramTable(
+        "--bail --only --todo",
+        "-t --test-name-pattern --timeout",
+        acts="--preload -r --update-snapshots -u --coverage-dir --cwd --config -c --watch",
+        reads=False,
+    ),
     ("make",): ProgramTable(
         "-s -k -B -n -q --silent --quiet --keep-going --dry-run",
-        "-j --jobs",
+        counts="-j --jobs",
         acts="-f --file --makefile -C --directory -E --eval -e --environment-overrides -I -W -o -i",
         arguments=NONE,
         reads=False,
@@ -303,12 +356,14 @@ _LONGEST_KEY = max(map(len, TABLES))
 # Programs of which a rule must name at least so many words: what they do stands behind their name.
 NAMED_PARTS = {key[0]: len(key) for key in TABLES if len(key) > 1} | {
     "make": 2,
+    "tar": 2,
     "just": 2,
     "python": 2,
     "python3": 2,
     "npm": 2,
 }
-RUNNERS = frozenset((("npm", "run"), ("pnpm", "run"), ("yarn", "run")))  # a rule names the script
+# A rule names the script, too.
+RUNNERS = frozenset((("npm", "run"), ("pnpm", "run"), ("yarn", "run"), ("bun", "run")))
 
 
 def find_table(argv: list[str]) -> "tuple[int, ProgramTable] | None":

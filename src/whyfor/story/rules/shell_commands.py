@@ -33,11 +33,13 @@ _NODES = frozenset(
 _TOKENS = frozenset(("&&", "||", "|", ";", "(", ")", "!", '"', ">", ">&"))
 _WORDS = frozenset(("word", "string", "raw_string", "number", "concatenation"))
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-+/")
-# What no shell reads as anything but itself, in a word without quotes. A tilde or an equals sign at
-# the beginning of a word, and a glob that might become an option, are looked at in `_plain`.
+# What no shell reads as anything but itself, in a word without quotes. `_bare` looks at a tilde, an
+# equals sign or a caret at the beginning of a word, and at a glob that might become an option.
 _BARE = _NAME | frozenset(",:=@%~^*?[]")
 _GLOBS = frozenset("*?[")
-_QUOTED = frozenset(map(chr, range(0x20, 0x7F))) - frozenset('"\\$`!')
+_QUOTED = frozenset(map(chr, range(0x20, 0x7F))) - frozenset('"$`!')
+_ESCAPED = _QUOTED - frozenset("\\")  # in quotes, a backslash before these is only itself
+_ALONE = {"\\(": "(", "\\)": ")"}  # words that all shells read alike: how `find` groups
 _RAW = frozenset(map(chr, range(0x20, 0x7F))) - frozenset("'")
 # Words that begin something else than a command in one of the shells.
 _RESERVED = frozenset(
@@ -48,6 +50,12 @@ _RESERVED = frozenset(
 
 class Unjudged(Exception):
     """Why nobody but a person can say what a line does."""
+
+
+class GlobWord(str):
+    """A word in the place of which a shell may put names of files, any number of them."""
+
+    __slots__ = ()
 
 
 def read_commands(line: str, parser: "Parser") -> list[list[str]]:
@@ -143,8 +151,12 @@ def _word(node: "Node") -> str:
         parts = node.children
         if not parts or any(part.type not in ("word", "number", *_QUOTES) for part in parts):
             raise Unjudged("a word is put together when it runs")
-        whole = "".join(_word(part) for part in parts)
-        _check_beginning(_text(node), whole)
+        words = [_word(part) for part in parts]
+        if any(isinstance(word, GlobWord) for word in words):
+            raise Unjudged("a word is put together when it runs")
+        whole = "".join(words)
+        if _text(node)[:1] in "~=^" or not whole:
+            raise Unjudged("a word is put together when it runs")
         return whole
     if kind in ("word", "number"):
         return _plain(_text(node), node)
@@ -169,13 +181,19 @@ def _plain(text: str, node: "Node") -> str:
 
 def _bare(text: str) -> str:
     """Return a word without quotes if it is read in one way only. Raises Unjudged."""
+    if text in _ALONE:
+        return _ALONE[text]
     if not text or not _BARE.issuperset(text):
         raise Unjudged("a word has characters that shells read in their own way")
-    if text[0] in "~=" or "=~" in text or ":~" in text:
+    if text[0] in "~=^" or "=~" in text or ":~" in text:
         raise Unjudged("a word begins with what a shell replaces")
-    if not _GLOBS.isdisjoint(text) and not _has_fixed_beginning(text):
+    if _GLOBS.isdisjoint(text):
+        return text
+    if not _has_fixed_beginning(text):
         raise Unjudged("names of files may be taken for options")
-    return text
+    if "**" in text:
+        raise Unjudged("a word may be names of files at any depth")
+    return GlobWord(text)
 
 
 def _has_fixed_beginning(text: str) -> bool:
@@ -187,15 +205,11 @@ def _has_fixed_beginning(text: str) -> bool:
     return bool(fixed) and fixed[0] not in "-+"
 
 
-def _check_beginning(text: str, whole: str) -> None:
-    """Refuse a word of several parts that a shell may begin to replace before it joins them."""
-    if text[:1] in "~=" or not _GLOBS.isdisjoint(text) or not whole:
-        raise Unjudged("a word is put together when it runs")
-
-
 def _between(text: str, quote: str, allowed: "frozenset[str]") -> str:
     inner = text[1:-1]
     if len(text) < 2 or text[0] != quote or text[-1] != quote or not allowed.issuperset(inner):
+        raise Unjudged("a quoted word has characters that shells read in their own way")
+    if quote == '"' and any(part[:1] not in _ESCAPED for part in inner.split("\\")[1:]):
         raise Unjudged("a quoted word has characters that shells read in their own way")
     return inner
 
@@ -264,6 +278,9 @@ def _argument(line: str, at: int, found: list[list[str]]) -> int:
             end = at + len(shape)
             if line.startswith(shape, at) and line[end : end + 1] in ("", " ", ";", "|", ")", "&"):
                 return end
+    if line[at : at + 2] in _ALONE and line[at + 2 : at + 3] in ("", " "):
+        found[-1].append(_ALONE[line[at : at + 2]])
+        return at + 2
     word = ""
     while at < len(line) and line[at] not in " ;&|()":
         quote = line[at]
