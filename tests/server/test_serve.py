@@ -48,7 +48,7 @@ class Process:
 
     def stopped(self, signal_number: int) -> tuple[int, str]:
         self.popen.send_signal(signal_number)
-        out, err = self.popen.communicate(timeout=20)
+        out, err = self.popen.communicate(timeout=120)
         return self.popen.returncode, out + err
 
 
@@ -63,7 +63,7 @@ def serving(*options: str) -> Iterator[Process]:
 
 
 def _second() -> dict[str, Any]:
-    done = subprocess.run(COMMAND, capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run(COMMAND, capture_output=True, text=True, timeout=120, check=True)
     assert len(done.stdout.splitlines()) == 1
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -151,7 +151,7 @@ def test_nobody_who_reads_what_it_prints_is_no_traceback(settings: Settings) -> 
         [*COMMAND, "--port", "0"], stdout=writer, stderr=subprocess.PIPE, text=True
     ) as process:
         os.close(writer)
-        assert process.communicate(timeout=30)[1] == ""
+        assert process.communicate(timeout=120)[1] == ""
     assert _left(settings) == set()
 
 
