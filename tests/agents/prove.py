@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -73,8 +74,12 @@ def _proof(agent: Agent) -> Json:
 def _resumed(agent: Agent, session_id: str) -> bool:
     name = f"{agent.name}:{session_id}"
     said = _whyfor(agent, "restore", name, "--yes", "--json")
+    made = json.loads(said)
+    taken, _, then = made["command"].partition(" && ")
+    if then:
+        run_clean(shlex.split(taken), agent.cwd, agent.env, PATIENCE, 20.0)
     agent.model.add(Say("Here I am again."))
-    again = agent.resume(json.loads(said)["session_id"], "Go on", timeout=PATIENCE, grace=20.0)
+    again = agent.resume(made["session_id"], "Go on", timeout=PATIENCE, grace=20.0)
     sent = agent.model.main_requests[-1]
     return again.code == 0 and PROMPT in sent.said("user") and WORDS in sent.said("assistant")
 

@@ -210,6 +210,23 @@ def test_a_commit_of_the_agents_has_its_story_before_anybody_asks(name: str, des
     assert (last["text"], last["seq"] <= session["to"]) == ("The quokka is written.", True)
     assert checkpoint["annotation"]["by"] == "derived"
     assert desk.log()["root"]["checkpoint"] is None
+    if name not in AGENTS:  # of these, test_restore.py resumes sessions
+        sent = resumed_copy(desk, agent)
+        assert "Write of the quokka" in sent.said("user")
+        assert "The quokka is written." in sent.said("assistant")
+
+
+def resumed_copy(desk: Desk, agent: Agent) -> Request:
+    """Restore the story of HEAD, resume it as the command says; what the model is sent."""
+    made = json.loads(desk.whyfor("restore", "--yes", "--json"))
+    taken_in, _, resume = made["command"].partition(" && ")
+    if resume:
+        done = run_clean(shlex.split(taken_in), desk.repo, agent.env, 60, PATIENCE)
+        assert done.code == 0, done
+    agent.model.add(Say("Here I am again."))
+    run = agent.resume(made["session_id"], "Go on", grace=PATIENCE)
+    assert (run.code, run.session_id) == (0, made["session_id"]), run
+    return agent.model.main_requests[-1]
 
 
 @pytest.mark.parametrize("name", AGENTS)

@@ -48,8 +48,8 @@ class SessionWriter(Protocol):
 
     def new_id(self, now: int) -> str: ...
 
-    def command(self, session_id: str) -> str:
-        """Return the command that resumes the session."""
+    def command(self, session_id: str, path: str = "") -> str:
+        """Return the command that resumes the session; `path` is the file that was written."""
 
     def opens(self, record: Record) -> list[str]:
         """Return the ids of the tool calls in a record."""

@@ -29,7 +29,7 @@ _TURNS = 5
 @click.option("--session", help="Only this session: up to COMMIT, or all of it without COMMIT.")
 @click.option(
     "--agent",
-    help="Resume in this agent: claude, codex, gemini. Other sessions are converted.",
+    help="Resume in this agent, e.g. claude, codex, gemini. Other sessions are converted.",
 )
 @click.option("--brief", is_flag=True, help="A summary, then only the last turns word for word.")
 @click.option(

@@ -14,7 +14,7 @@ class QuillWriter:
     def new_id(self, now: int) -> str:
         return str(uuid.uuid4())
 
-    def command(self, session_id: str) -> str:
+    def command(self, session_id: str, path: str = "") -> str:
         return f"quill --unroll {session_id}"
 
     def opens(self, record: Record) -> list[str]:

@@ -31,7 +31,12 @@ def test_a_restored_session_says_what_the_original_says(corpus: Path, cwd: Path)
         for s in found
         if AGENTS[s.agent].writer() and (restored := try_restore(s, cwd))
     }
-    assert {session.agent for session, _ in made.values()} == {"claude", "codex", "gemini"}
+    assert {session.agent for session, _ in made.values()} == {
+        "claude",
+        "codex",
+        "copilot",
+        "gemini",
+    }
     ingest(settings)
 
     assert stats(settings, SessionFilter()).tokens == before

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.samples import sample
 from tests.conftest import Result
 from tests.service.restore.helpers import as_subagent, bring_back, lines, seqs, talked, texts
 from tests.service.restore.test_codex import planted
@@ -134,11 +135,16 @@ def test_an_agent_that_cannot_resume_is_refused_but_its_sessions_are_not(
             for n, (kind, data) in enumerate(said)
         )
     )
+    goose = sample("goose")
+    goose.write(home)
     cli("ingest")
-    for arguments in (["--session", folder.name], ["--session", folder.name, "--agent", "copilot"]):
+    for arguments in (
+        ["--session", goose.session_id],
+        ["--session", folder.name, "--agent", "goose"],
+    ):
         refused = cli("restore", *arguments, "--json")
         assert (refused.code, refused.json["error"]["kind"]) == (2, "bad_input")
-        assert "Copilot CLI cannot be resumed from a file" in refused.json["error"]["message"]
+        assert "Goose cannot be resumed from a file" in refused.json["error"]["message"]
     unknown = cli("restore", "--session", folder.name, "--agent", "emacs", "--json").json["error"]
     assert "no such agent: emacs" in unknown["message"]
 

@@ -31,7 +31,7 @@ class ClaudeWriter:
     def new_id(self, now: int) -> str:
         return str(uuid.uuid4())
 
-    def command(self, session_id: str) -> str:
+    def command(self, session_id: str, path: str = "") -> str:
         return f"claude --resume {session_id}"
 
     # -- the content of a line -------------------------------------------------------------------

@@ -40,7 +40,7 @@ class CodexWriter:
         text = f"{value:032x}"
         return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
-    def command(self, session_id: str) -> str:
+    def command(self, session_id: str, path: str = "") -> str:
         return f"codex resume {session_id}"
 
     # -- the content of a record -----------------------------------------------------------------

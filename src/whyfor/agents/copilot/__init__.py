@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from whyfor.agents.base import (
     FileAgent,
@@ -17,9 +18,12 @@ from whyfor.agents.base import (
     head_records,
     walk,
 )
-from whyfor.agents.copilot.facts import FACTS
+from whyfor.agents.copilot.facts import FACTS, own_folder
 from whyfor.agents.copilot.stamp import stamp
 from whyfor.model.findings import Record
+
+if TYPE_CHECKING:
+    from whyfor.agents.conversation import SessionWriter
 
 _HISTORY = rb'"(?:timeline|chatMessages)"\s*:\s*\['
 _HISTORY_ID = rb'"sessionId"\s*:\s*"([^"]+)"'
@@ -33,8 +37,7 @@ class Copilot(FileAgent):
     local = False
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        override = env.get("COPILOT_HOME")
-        base = Path(override) if override else home / ".copilot"
+        base = own_folder(home, env)
         return [base / "session-state", base / "history-session-state"]
 
     def find(self, root: Path, onerror: OnError) -> Iterator[Path]:
@@ -81,8 +84,10 @@ class Copilot(FileAgent):
 
         return EventsReader(state)
 
-    def resume(self, session_id: str) -> str:
-        return f"copilot --resume={session_id}"
+    def writer(self) -> SessionWriter:
+        from whyfor.agents.copilot.write import WRITER
+
+        return WRITER
 
 
 AGENT = Copilot()

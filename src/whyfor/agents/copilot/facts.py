@@ -21,13 +21,14 @@ from whyfor.agents.facts import (
 )
 from whyfor.model import former_name
 
+own_folder = folder_from("COPILOT_HOME", ".copilot")
 EDITOR = "str_replace_editor"  # one tool for several things, as its argument `command` says
 PATCH_TOOL = "apply_patch"
 HOOKS = Hookable(
     agent="copilot",
     title="Copilot CLI",
     program="copilot",
-    folder=folder_from("COPILOT_HOME", ".copilot"),
+    folder=own_folder,
     file="hooks/whyfor.json",
     local=".github/hooks/whyfor.json",
     events=(

@@ -18,6 +18,7 @@ from whyfor.agents.base import (
 from whyfor.agents.copilot.calls import decoded, touched_files
 from whyfor.agents.copilot.record_place import CopilotPlace
 from whyfor.agents.copilot.usage import RunUsage
+from whyfor.agents.facts import MARKER
 from whyfor.agents.record_place import known_values, remember
 from whyfor.model.findings import Bucket, Record, Sink
 from whyfor.model.ids import fold, fold_bytes
@@ -83,15 +84,15 @@ class EventsReader:
         kind, data = get_str(record, "type"), get_dict(record, "data")
         if kind == "session.model_change":
             self.state["model"] = get_str(data, "newModel") or self.state.get("model")
-        handler = EVENTS.get(kind)
-        if handler is None:
-            if kind not in SILENT:
-                out.unknown_type(kind)
-            return
-        ident = get_str(record, "id") or str(fold_bytes(offset, line))
-        bucket = self._bucket(kind, record, data, out)
-        at = CopilotPlace(out, bucket, parse_iso(record.get("timestamp")), ident)
-        handler(self, data, at)
+        if handler := EVENTS.get(kind):
+            ident = get_str(record, "id") or str(fold_bytes(offset, line))
+            bucket = self._bucket(kind, record, data, out)
+            at = CopilotPlace(out, bucket, parse_iso(record.get("timestamp")), ident)
+            handler(self, data, at)
+        elif kind not in SILENT:
+            out.unknown_type(kind)
+        if origin := get_str(record, "restoredFrom"):
+            out.main.mark_copied(origin)
 
     def _bucket(self, kind: str, record: Record, data: Record, out: Sink) -> Bucket:
         """Return whose event it is. Subagents write into the same log, under their own id or that
@@ -203,7 +204,9 @@ class EventsReader:
         ]
         source = source or ("autopilot" if data.get("isAutopilotContinuation") else "")
         source = source or get_str(data, "inputOrigin")
-        if source and source != "user":
+        if text.lstrip().startswith(MARKER):  # what a restore added
+            at.add("status.changed", at.key(), "system", text)
+        elif source and source != "user":
             at.add("status.changed", at.key(), "system", text, data={"source": source})
         elif text.strip() or files:
             at.add(

@@ -20,7 +20,7 @@ _VERSION = 2  # of the format
 class DroidWriter(TreeWriter):
     own, parent = "id", "parentId"
 
-    def command(self, session_id: str) -> str:
+    def command(self, session_id: str, path: str = "") -> str:
         return f"droid --resume {session_id}"
 
     def opens(self, record: Record) -> list[str]:

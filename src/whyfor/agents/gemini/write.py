@@ -23,7 +23,7 @@ class GeminiWriter:
     def new_id(self, now: int) -> str:
         return str(uuid.uuid4())
 
-    def command(self, session_id: str) -> str:
+    def command(self, session_id: str, path: str = "") -> str:
         return f"gemini --resume {session_id}"
 
     # -- the content of a record -----------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from whyfor.agents.base import (
@@ -21,6 +22,9 @@ from whyfor.agents.base import (
 from whyfor.agents.grok.facts import FACTS, own_folder
 from whyfor.model.findings import Record
 from whyfor.model.times import parse_iso
+
+if TYPE_CHECKING:
+    from whyfor.agents.conversation import SessionWriter
 
 UPDATES, SUMMARY = "updates.jsonl", "summary.json"
 
@@ -71,8 +75,10 @@ class Grok(FileAgent):
             return SummaryReader(state, shape, FACTS)
         return UpdatesReader(state, shape, FACTS)
 
-    def resume(self, session_id: str) -> str:
-        return f"grok --resume {session_id}"
+    def writer(self) -> SessionWriter:
+        from whyfor.agents.grok.write import WRITER
+
+        return WRITER
 
 
 AGENT = Grok()

@@ -13,7 +13,7 @@ from whyfor.model.ids import fold, fold_bytes
 from whyfor.model.times import parse_iso
 from whyfor.model.titles import TITLE_AGENT
 
-_DONE = ("completed", "failed", "cancelled")
+DONE = ("completed", "failed", "cancelled")
 _PIECES_MAX = 1 << 20  # characters of a message that is joined
 _SILENT = (
     "hook_execution",
@@ -60,6 +60,8 @@ class UpdatesReader(ChatReader):
             handler(self, update, f"{base} {when}", at, about)
         elif kind not in _SILENT:
             out.unknown_type(kind or record.get("method") or record.get("type"))
+        if origin := get_str(record, "restoredFrom"):
+            out.main.mark_copied(origin)
 
     # -- words -----------------------------------------------------------------------------------
 
@@ -96,18 +98,17 @@ class UpdatesReader(ChatReader):
     def _called(self, update: Record, base: str, at: RecordPlace, about: Record) -> None:
         self.state.pop("open", None)
         ident = get_str(update, "toolCallId") or base
-        tool = get_dict(get_dict(update, "_meta"), "x.ai/tool")
-        name = get_str(tool, "name") or get_str(update, "title")
-        self.call(at, ident, name, get_dict(update, "rawInput"), self.state.get("model"))
+        given = get_dict(update, "rawInput")
+        self.call(at, ident, call_name(update), given, self.state.get("model"))
 
     def _updated(self, update: Record, base: str, at: RecordPlace, about: Record) -> None:
         """A call's status. Only the last says what came of it."""
-        if update.get("status") not in _DONE:
+        if update.get("status") not in DONE:
             return
         ident = get_str(update, "toolCallId") or base
         parts = [as_dict(part) for part in get_list(update, "content")]
         raw = get_dict(update, "rawOutput")
-        self.result(at, ident, _text(raw, parts), _outcome(update, raw, parts))
+        self.result(at, ident, result_text(raw, parts), _outcome(update, raw, parts))
 
     # -- turns -----------------------------------------------------------------------------------
 
@@ -145,7 +146,14 @@ _UPDATES: dict[str, Handler] = {
 }
 
 
-def _text(raw: Record, parts: list[Record]) -> str:
+def call_name(update: Record) -> str:
+    """Return the name of the tool that is called."""
+    tool = get_dict(get_dict(update, "_meta"), "x.ai/tool")
+    return get_str(tool, "name") or get_str(update, "title")
+
+
+def result_text(raw: Record, parts: list[Record]) -> str:
+    """Return what the model was told of a call's result."""
     for told in (raw, *(as_dict(inner) for inner in raw.values())):
         for name in ("output_for_prompt", "tool_output_for_prompt"):
             if text := get_str(told, name):

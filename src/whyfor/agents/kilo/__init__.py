@@ -7,6 +7,7 @@ from pathlib import Path
 
 from whyfor.agents.kilo.facts import FACTS
 from whyfor.agents.opencode import OpenCode
+from whyfor.agents.opencode.facts import data_folder
 
 
 class Kilo(OpenCode):
@@ -15,13 +16,10 @@ class Kilo(OpenCode):
     facts = FACTS
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        return [Path(env.get("XDG_DATA_HOME") or home / ".local" / "share") / "kilo"]
+        return [data_folder("kilo", home, env)]
 
     def _is_own(self, path: Path) -> bool:
         return path.name.removesuffix(".db").partition("-")[0] == "kilo"
-
-    def resume(self, session_id: str) -> str:
-        return f"kilo --session {session_id}"
 
 
 AGENT = Kilo()

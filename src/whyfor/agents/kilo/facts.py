@@ -8,11 +8,11 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from whyfor.agents.opencode.facts import FACTS as OPENCODE
-from whyfor.agents.opencode.facts import SERVERS
+from whyfor.agents.opencode.facts import SERVERS, config_folder
 
 
 def _config_folder(home: Path, env: Mapping[str, str]) -> Path:
-    return Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "kilo"
+    return config_folder("kilo", home, env)
 
 
 FACTS = replace(

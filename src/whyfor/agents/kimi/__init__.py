@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from whyfor.agents.base import (
     FileAgent,
@@ -22,6 +23,9 @@ from whyfor.agents.beside import small_object
 from whyfor.agents.kimi.facts import FACTS, former_folder, own_folder
 from whyfor.model.findings import Record
 from whyfor.model.times import parse_iso
+
+if TYPE_CHECKING:
+    from whyfor.agents.conversation import SessionWriter
 
 WIRE, STATE = "wire.jsonl", "state.json"
 _RETOLD = ("agent.message.appended", "context.append_message")
@@ -69,8 +73,10 @@ class Kimi(FileAgent):
             return StateReader(state, shape, FACTS)
         return WireReader(state, shape, FACTS)
 
-    def resume(self, session_id: str) -> str:
-        return f"kimi --session {session_id}"
+    def writer(self) -> SessionWriter:
+        from whyfor.agents.kimi.write import WRITER
+
+        return WRITER
 
 
 def _shape(path: Path) -> SourceShape:

@@ -29,10 +29,18 @@ _SILENT = frozenset(
     """
     context.append_message agent.message.appended runtime.set_binding permission.set_mode
     agent.turn.started agent.turn.ended plugin.session_start llm.tools_snapshot
-    token_counting.measured token_counting.turn_recorded file_history.tracked
-    file_history.checkpoint turn.ended prompt.completed profile.update session.renamed
-    TurnEnd StepBegin StepInterrupted MCPLoadingBegin MCPLoadingEnd ApprovalRequest
-    ApprovalResponse StepEnd
+    token_counting.measured token_counting.turn_recorded token_counting.rebased
+    token_counting.truncated file_history.tracked file_history.checkpoint turn.ended
+    prompt.completed prompt.aborted prompt.steered profile.update session.renamed
+    full_compaction.begin full_compaction.cancel full_compaction.complete
+    interruptionReminder.recorded mcp.tools_discovered plan.revision
+    tools.register_user_tool tools.reset_active_tools tools.set_active_tools
+    tools.unregister_user_tool tools.update_store turn.step.interrupted turn.step.retrying
+    cron.add cron.cursor cron.delete goal.clear goal.create goal.update swarm_mode.enter
+    swarm_mode.exit tower_mode.enter tower_mode.exit plan_mode.cancel plan_mode.enter
+    plan_mode.exit task.started task.terminated task.waitDelivered agent.switched
+    interaction.resolved TurnEnd StepBegin StepInterrupted MCPLoadingBegin MCPLoadingEnd
+    ApprovalRequest ApprovalResponse StepEnd
     """.split()
 )
 _SILENT_EVENTS = ("step.begin", "step.end", "step.retry")
@@ -71,6 +79,8 @@ class WireReader(ChatReader):
             handler(self, get_dict(told, "payload") if is_former else told, base, at, out)
         elif kind not in _SILENT:
             out.unknown_type(kind or record.get("type"))
+        if origin := get_str(record, "restoredFrom"):
+            out.main.mark_copied(origin)
 
     def _begin(self, at: RecordPlace) -> None:
         if "place" not in self.state and at.when is not None:
@@ -87,11 +97,50 @@ class WireReader(ChatReader):
 
     def _prompted(self, told: Record, base: str, at: RecordPlace, out: Sink) -> None:
         text = joined_text(told.get("input"))
-        ident = get_str(told, "promptId") or base
+        ident = get_str(told, "promptId") or get_str(told, "messageId") or base
         if get_dict(told, "origin").get("kind") in (None, "user"):
             self.prompt(at, fold(ident, "text"), text)
         else:
             at.add("status.changed", fold(ident, "text"), "system", text)
+
+    def _undone(self, told: Record, base: str, at: RecordPlace, out: Sink) -> None:
+        """The last messages were taken back; their number is all that is told of them."""
+        about = {"undone": get_int(told, "count")}
+        at.add("status.changed", fold(base, "undo"), "user", data=about)
+
+    def _cleared(self, told: Record, base: str, at: RecordPlace, out: Sink) -> None:
+        at.add("status.changed", fold(base, "clear"), "user", data={"cleared": True})
+
+    def _cancelled(self, told: Record, base: str, at: RecordPlace, out: Sink) -> None:
+        about = {"interrupted": True, "reason": told.get("reason")}
+        at.add("turn.completed", fold(base, "cancel"), "user", data=about)
+
+    def _configured(self, told: Record, base: str, at: RecordPlace, out: Sink) -> None:
+        cwd = get_dict(told, "environmentDisclosure").get("cwd")
+        self.locate(at, base, cwd=cwd)
+
+    def _interaction(self, told: Record, base: str, at: RecordPlace, out: Sink) -> None:
+        """A person is asked: whether a call may run, or what the agent wants to know."""
+        request = get_dict(told, "request")
+        call = get_str(told, "toolCallId") or get_str(request, "toolCallId")
+        ident = get_str(told, "id") or base
+        if told.get("kind") == "question":
+            at.question(fold(ident, "asked"), call or ident, request.get("questions"))
+        elif told.get("kind") == "approval":
+            text = get_str(request, "description") or get_str(request, "action")
+            about = {"id": call or None, "request": ident}
+            name = get_str(request, "toolName") or None
+            key = fold(ident, "asked")
+            at.add("approval.requested", key, "assistant", text, name, about)
+
+    def _decided(self, told: Record, base: str, at: RecordPlace, out: Sink) -> None:
+        """What a person, or their settings, said to a call."""
+        result = get_dict(told, "result")
+        word = get_str(result, "decision") or get_str(result, "kind") or as_str(told.get("result"))
+        decision = "approved" if word.startswith(("approve", "allow")) else "denied"
+        call = get_str(told, "toolCallId")
+        about = {"id": call or None, "decision": decision}
+        at.add("approval.resolved", fold(base, "decided"), "user", data=about)
 
     def _requested(self, told: Record, base: str, at: RecordPlace, out: Sink) -> None:
         """Only here is the model called by its name; elsewhere by the name of a setting."""
@@ -134,7 +183,9 @@ class WireReader(ChatReader):
         out.main.mark_copied()
 
     def _compacted(self, told: Record, base: str, at: RecordPlace, out: Sink) -> None:
-        text = get_str(told, "summary")
+        summary = told.get("summary")
+        text = as_str(summary) or joined_text(as_dict(summary).get("content"))
+        text = text or get_str(told, "contextSummary")
         about = {"summary": True} if text else None
         at.add("compaction", fold(base, "compaction"), "system", text, data=about)
 
@@ -193,7 +244,15 @@ _RECORDS: dict[str, Handler] = {
     "llm.request": WireReader._requested,
     "usage.record": WireReader._spent,
     "context.append_loop_event": WireReader._looped,
+    "turn.steer": WireReader._prompted,
+    "turn.cancel": WireReader._cancelled,
+    "config.update": WireReader._configured,
     "context.compacted": WireReader._compacted,
+    "context.apply_compaction": WireReader._compacted,
+    "context.undo": WireReader._undone,
+    "context.clear": WireReader._cleared,
+    "interaction.request": WireReader._interaction,
+    "permission.record_approval_result": WireReader._decided,
     "forked": WireReader._forked,
     "TurnBegin": WireReader._turn,
     "ContentPart": WireReader._content,

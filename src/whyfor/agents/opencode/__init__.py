@@ -6,11 +6,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from whyfor.agents.base import FileAgent, OnError, RecordReader, RecordStamp, Rows, SourceShape
-from whyfor.agents.opencode.facts import FACTS
+from whyfor.agents.base import (
+    FileAgent,
+    OnError,
+    RecordReader,
+    RecordStamp,
+    Rows,
+    SourceShape,
+)
+from whyfor.agents.opencode.facts import FACTS, data_folder
 from whyfor.agents.opencode.stamp import stamp
 from whyfor.model.findings import Record
+
+if TYPE_CHECKING:
+    from whyfor.agents.conversation import SessionWriter
 
 MAGIC = b"SQLite format 3\x00"
 FORKS = ("kilo",)  # programs whose databases have the same tables, by the files' names
@@ -24,7 +35,7 @@ class OpenCode(FileAgent):
     local = False
 
     def roots(self, home: Path, env: Mapping[str, str]) -> list[Path]:
-        data = Path(env.get("XDG_DATA_HOME") or home / ".local" / "share") / "opencode"
+        data = data_folder("opencode", home, env)
         database = env.get("OPENCODE_DB")
         return [data / database if database and database != ":memory:" else data]
 
@@ -70,8 +81,10 @@ class OpenCode(FileAgent):
 
         return new_rows(path, positions)
 
-    def resume(self, session_id: str) -> str:
-        return f"opencode --session {session_id}"
+    def writer(self) -> SessionWriter:
+        from whyfor.agents.opencode.write import OpenCodeWriter
+
+        return OpenCodeWriter(self.name)
 
 
 AGENT = OpenCode()

@@ -21,8 +21,20 @@ from whyfor.agents.native_rules import add_to_table, quoted_words
 SUBAGENT, QUESTION = "task", "question"
 
 
+def config_folder(program: str, home: Path, env: Mapping[str, str]) -> Path:
+    return Path(env.get("XDG_CONFIG_HOME") or home / ".config") / program
+
+
+def data_folder(program: str, home: Path, env: Mapping[str, str]) -> Path:
+    return Path(env.get("XDG_DATA_HOME") or home / ".local" / "share") / program
+
+
+def state_folder(program: str, home: Path, env: Mapping[str, str]) -> Path:
+    return Path(env.get("XDG_STATE_HOME") or home / ".local" / "state") / program
+
+
 def _config_folder(home: Path, env: Mapping[str, str]) -> Path:
-    return Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "opencode"
+    return config_folder("opencode", home, env)
 
 
 def _server(command: list[str], env: dict[str, str]) -> dict[str, Any]:

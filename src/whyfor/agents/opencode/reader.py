@@ -17,6 +17,7 @@ from whyfor.agents.base import (
     get_list,
     get_str,
 )
+from whyfor.agents.facts import MARKER
 from whyfor.agents.record_place import RecordPlace, known_values, remember
 from whyfor.model.events import Usage
 from whyfor.model.findings import Bucket, Record, Sink
@@ -37,7 +38,7 @@ def under(record: Record) -> tuple[str, str]:
     answers, or the message it is a part of."""
     row = get_dict(record, "row")
     if record.get("type") == "message":
-        return get_str(row, "id"), get_str(_json(row.get("data")), "parentID")
+        return get_str(row, "id"), get_str(decoded_column(row.get("data")), "parentID")
     return "", get_str(row, "message_id")
 
 
@@ -76,9 +77,9 @@ class RowReader:
         if kind == "session":
             self._session(row, out.main)
         elif kind == "message":
-            self._message(row, _json(row.get("data")), out)
+            self._message(row, decoded_column(row.get("data")), out)
         elif kind == "part":
-            self._part(row, _json(row.get("data")), out)
+            self._part(row, decoded_column(row.get("data")), out)
         else:
             out.unknown_type(kind)
 
@@ -104,7 +105,7 @@ class RowReader:
         if cwd != self.state.get("directory"):  # not where it is now: its messages know that better
             self.state["directory"] = cwd
             self._place(cwd, ident, at)
-        if target := get_str(_json(row.get("revert")), "messageID"):
+        if target := get_str(decoded_column(row.get("revert")), "messageID"):
             key = fold(ident, "revert", target)
             at.add("status.changed", key, "user", data={"rewound_to": target})
 
@@ -194,6 +195,8 @@ class RowReader:
             handler(self, part)
         elif kind != "file" and kind not in SILENT_PARTS:
             out.unknown_type(f"part {kind}")
+        if origin := get_str(get_dict(get_dict(data, "metadata"), "whyfor"), "restoredFrom"):
+            out.main.mark_copied(origin)
 
     def _patch(self, part: _Part) -> None:
         files = [path for path in get_list(part.data, "files") if isinstance(path, str)]
@@ -230,7 +233,9 @@ class RowReader:
             said["texts"][part.ident] = _typed(get_str(part.data, "text"))
         text = "\n".join(said["texts"].values())
         images = list(said["images"].values())
-        if text.strip() or images:
+        if text.lstrip().startswith(MARKER):  # what a restore added
+            part.add("status.changed", fold(message, "said"), "system", text)
+        elif text.strip() or images:
             actor = "assistant" if self.subagent else "user"
             part.when = part.message.get("at") or part.when
             about: Record | None = {"images": images} if images else None
@@ -359,7 +364,7 @@ def _reference(file: Record, index: int) -> Record:
     )
 
 
-def _json(text: object) -> Record:
+def decoded_column(text: object) -> Record:
     """Decode a column that holds JSON; empty if it is damaged."""
     if not isinstance(text, str):
         return as_dict(text)

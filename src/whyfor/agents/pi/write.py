@@ -24,7 +24,7 @@ _SPENT: Record = {**dict.fromkeys((*_COUNTS, "totalTokens"), 0), "cost": _FREE}
 class PiWriter(TreeWriter):
     own, parent = "id", "parentId"
 
-    def command(self, session_id: str) -> str:
+    def command(self, session_id: str, path: str = "") -> str:
         return f"pi --session {session_id}"
 
     def opens(self, record: Record) -> list[str]:

@@ -50,9 +50,9 @@ class QwenReader(ChatReader):
             version=record.get("version"),
             forked_from=get_dict(record, "forkedFrom").get("sessionId"),
         )
+        handler(self, record, base, at, out)
         if origin := get_str(record, "restoredFrom"):
             out.main.mark_copied(origin)
-        handler(self, record, base, at, out)
 
     def _user(self, record: Record, base: str, at: RecordPlace, out: Sink) -> None:
         parts = _parts(record)

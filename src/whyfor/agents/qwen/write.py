@@ -17,7 +17,7 @@ _CONVERSATION = ("user", "assistant", "tool_result")
 
 
 class QwenWriter(TreeWriter):
-    def command(self, session_id: str) -> str:
+    def command(self, session_id: str, path: str = "") -> str:
         return f"qwen --resume {session_id}"
 
     def opens(self, record: Record) -> list[str]:

@@ -232,7 +232,7 @@ def _restore(settings: Settings, wish: RestoreRequest) -> RestoreReport:
         wish.agent,
         place.session_id,
         to_text(session.path),
-        pen.command(place.session_id),
+        pen.command(place.session_id, to_text(session.path)),
         place.cwd,
         [{"agent": one.agent, "session_id": one.session_id, "up_to": last} for one, last in parts],
         _warnings(wish, made.size),

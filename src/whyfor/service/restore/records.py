@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from whyfor.agents import AGENTS, decode
+from whyfor.agents.base import Agent
 from whyfor.agents.conversation import NewFile, NewSession, SessionWriter, SpokenLine, spoken_turns
 from whyfor.agents.facts import MARKER
 from whyfor.capture.records import Cut, SegmentPiece, cut, read_records
@@ -17,7 +18,6 @@ from whyfor.model.errors import NotFound
 from whyfor.model.findings import Record
 from whyfor.model.sessions import Session
 from whyfor.model.sources import Source
-from whyfor.model.times import parse_iso
 from whyfor.recall.block import token_estimate
 from whyfor.service.restore.brief import BriefSize, brief_text, spoken_tokens, turns_note
 from whyfor.store.open import OpenStore
@@ -93,7 +93,7 @@ def assembled(
             said = _turns(pen, pen.live(own))
         else:
             said = _told(library, pen, session, last)
-        runs += _dated(said, number, session)
+        runs += _dated(said, number, session, AGENTS[agent])
     if not runs:
         raise _nothing(parts[0][0])
     runs.sort(key=lambda run: run.at)
@@ -164,13 +164,12 @@ def _told(
     return [pen.spoken(turn) for turn in said]
 
 
-def _dated(turns: list[list[Record]], whose: int, session: Session) -> Iterator[_Run]:
+def _dated(turns: list[list[Record]], whose: int, session: Session, agent: Agent) -> Iterator[_Run]:
     """A turn's time is its first record's; never before the turn it follows."""
     at = session.started_at or 0
     for turn in turns:
-        at = max(
-            at, next((when for record in turn if (when := parse_iso(record.get("timestamp")))), at)
-        )
+        times = (agent.stamp(record) for record in turn)
+        at = max(at, next((when for one in times if (when := one.at or one.since)), at))
         yield _Run(at, whose, turn)
 
 
