@@ -22,6 +22,11 @@ def session(home: Path, tmp_path: Path, cli: Cli) -> str:
     made.call("Bash", {"command": "pytest -q"}, "1 failed", failed=True)
     made.call("Bash", {"command": f"TOKEN={_SECRET} pytest -q"}, "1 passed")
     made.call("Bash", {"command": "pytest -q"}, "1 passed")
+    made.call("Bash", {"command": "make lint"}, "1 error", failed=True)
+    made.call("Bash", {"command": "git diff | head -5"}, "-a")
+    made.call("Bash", {"command": "git commit -qm Wait"}, "[ferry 1a2b3c4] Wait for it")
+    todos = [{"content": "Paint the pier", "status": "pending"}, {"content": "x", "status": "done"}]
+    made.call("TodoWrite", {"todos": todos}, "written")
     made.say("The ferry waits. Next: tell the harbour office.")
     for number in range(14):
         made.prompt(f"And crossing {number}?")
@@ -40,7 +45,13 @@ def test_a_handoff_tells_what_was_asked_and_how_commands_ended(session: str, cli
     assert "… 3 more …" in text
     assert "Crossing 13 is fine." in text
     assert "`pytest -q`: no failure recorded" in text
-    assert "ferry.py" in text
+    assert "- `ferry.py`\n" in text, "as it is named in the session's folder"
+    assert "git diff" not in text and "- and 1 that only looked" in text
+    assert "- `1a2b3c4` Wait for it" in text
+    assert "- This failed when it was run last: make lint\n" in text
+    assert "run last: pytest" not in text, "it passed since"
+    assert "- On the agent's list: Paint the pier" in text
+    assert "- Claude Code" in text and "; 15 turns\n" in text
     assert f"`whyfor show claude:{session}`" in text
     assert f"claude --resume {session}" in text
     assert "@everyone" not in text  # nobody is mentioned where it is pasted

@@ -4,19 +4,31 @@ was said or recorded."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import PurePath
 
 import msgspec
 
+from whyfor.agents.todos import open_todos
 from whyfor.agents.tools import command_of, is_in_background, tool_kind
 from whyfor.config import Settings
 from whyfor.model.events import StoredEvent
 from whyfor.model.memory import MemoryFilter, Quote, SessionSummary
+from whyfor.model.printed import printed
 from whyfor.model.query import Filters
 from whyfor.model.reports import Conversation
+from whyfor.model.sessions import Session
+from whyfor.model.times import to_iso
+from whyfor.model.turns import Turn
 from whyfor.privacy.redacted_text import RedactedSecrets, redacted
+from whyfor.service.agents import agent_title
 from whyfor.service.export.prose import agent_prose, code_span, inline_text, quote_lines
 from whyfor.store.open import OpenStore, reading
+from whyfor.story.command_families import CheckCommand, check_in, covers
 from whyfor.story.resume import resume_anywhere
+from whyfor.story.rules.bash_parser import bash_parser
+from whyfor.story.rules.programs import find_table
+from whyfor.story.rules.shell_commands import Unjudged, read_commands
 from whyfor.story.session_lookup import load_conversation
 
 _NOTES = 200  # that are looked through for those of a session
@@ -25,6 +37,8 @@ _PROMPTS_MAX = 12
 _COMMANDS_MAX = 15
 _FILES_MAX = 40
 _WORDS = 1_500  # characters of what was said last
+_TITLE_MAX = 120
+_COMMAND_MAX = 160  # characters of a command that are shown
 
 
 class HandoffNote(msgspec.Struct, frozen=True):
@@ -33,6 +47,13 @@ class HandoffNote(msgspec.Struct, frozen=True):
     agent: str
     session_id: str
     title: str
+    project: str | None
+    branch: str | None
+    folder: str | None
+    models: list[str]
+    started_at: str | None
+    ended_at: str | None
+    turns: int
     asked: list[str]
     done: list[str]
     decided: list[str]
@@ -43,6 +64,8 @@ class HandoffNote(msgspec.Struct, frozen=True):
     files: list[str]
     resume: str | None
     untold: int = 0  # prompts that are left out in the middle
+    looked: int = 0  # commands that are left out because they only looked
+    more_files: int = 0  # that are left out
 
 
 class HandoffCommand(msgspec.Struct, frozen=True):
@@ -52,10 +75,15 @@ class HandoffCommand(msgspec.Struct, frozen=True):
     exit_code: int | None
     failed: bool
 
+    @property
+    def ended_badly(self) -> bool:
+        return self.failed or bool(self.exit_code)
+
 
 class HandoffCommit(msgspec.Struct, frozen=True):
     sha: str
     subject: str
+    linked: bool = True  # else git printed it, and nobody looked whether it is still there
 
 
 class Handoff(msgspec.Struct, frozen=True):
@@ -79,26 +107,108 @@ def _gather(settings: Settings, library: OpenStore, conversation: Conversation) 
     prompts = [turn.prompt for turn in conversation.turns if turn.prompt]
     asked, untold = _ends_of(prompts)
     closing = [turn.closing for turn in conversation.turns if turn.closing]
-    commits = library.checkpoints.of_sessions([session.id]).values()
-    live = [each for each in commits if each.superseded_by is None]
+    ran = list(_commands(conversation.events, session.agent))
+    told = [each for each in ran if not _only_looks(each.command)]
+    files = [_in_folder(path, session.cwd) for path in session.files_modified]
     return HandoffNote(
         agent=session.agent,
         session_id=session.session_id,
         title=session.title or "",
+        project=session.project,
+        branch=session.branch,
+        folder=session.cwd,
+        models=session.models,
+        started_at=to_iso(session.started_at),
+        ended_at=to_iso(session.ended_at),
+        turns=len(conversation.turns),
         asked=asked,
         done=_texts(summary.completed),
         decided=list(_decided(library, conversation)),
-        open=_texts(summary.next_steps),
-        last_words=(closing[-1] if closing else "")[:_WORDS],
-        commands=list(_commands(conversation.events, session.agent))[-_COMMANDS_MAX:],
-        commits=[
-            HandoffCommit(each.commit, each.subject)
-            for each in sorted(live, key=lambda one: one.committed_at)
-        ],
-        files=session.files_modified[:_FILES_MAX],
+        open=[*_unfinished(conversation, ran), *_texts(summary.next_steps)],
+        last_words=_shortened(closing[-1] if closing else "", _WORDS),
+        commands=told[-_COMMANDS_MAX:],
+        commits=_linked(library, session) or _printed(conversation.events),
+        files=files[:_FILES_MAX],
         resume=resume_anywhere(session.agent, session.session_id, session.cwd, settings.user_home),
         untold=untold,
+        looked=len(ran) - len(told),
+        more_files=max(0, len(files) - _FILES_MAX),
     )
+
+
+def _linked(library: OpenStore, session: Session) -> list[HandoffCommit]:
+    """Return the commits that are linked to the session, in their order."""
+    found = library.checkpoints.of_sessions([session.id]).values()
+    live = [each for each in found if each.superseded_by is None]
+    live.sort(key=lambda one: one.committed_at)
+    return [HandoffCommit(each.commit, each.subject) for each in live]
+
+
+def _printed(events: list[StoredEvent]) -> list[HandoffCommit]:
+    """Return the commits that the session's own commands said they made; some may be gone since."""
+    calls: set[str] = set()
+    found: dict[str, str] = {}
+    for event in events:
+        data = event.data or {}
+        ident = str(data.get("id"))
+        if event.kind == "tool.call":
+            if "git commit" in command_of(data.get("input")):
+                calls.add(ident)
+        elif event.kind == "tool.result" and ident in calls:
+            found.update(printed(event.text or ""))
+    return [HandoffCommit(sha, subject, linked=False) for sha, subject in found.items()]
+
+
+def _unfinished(conversation: Conversation, ran: list[HandoffCommand]) -> Iterator[str]:
+    """Yield what records say is not finished: how the last turn ended, checks that failed last,
+    and the agent's own list of things to do."""
+    if conversation.turns:
+        yield from _broken_off(conversation.turns[-1])
+    for each in _failing_checks(ran):
+        yield f"This failed when it was run last: {_cut(each.command)}"
+    todos: list[str] = []
+    for event in conversation.events:
+        if event.kind == "tool.call":
+            listed = open_todos((event.data or {}).get("input"))
+            todos = todos if listed is None else listed
+    yield from (f"On the agent's list: {each}" for each in todos)
+
+
+def _broken_off(last: Turn) -> Iterator[str]:
+    if last.interrupted:
+        yield "The last request was interrupted"
+    elif last.errors and not last.closing:
+        yield f"The last request ended with an error: {last.errors[-1]}"
+
+
+def _failing_checks(ran: list[HandoffCommand]) -> list[HandoffCommand]:
+    """Return the checks that failed and that no later one that passed covers."""
+    failing: list[tuple[CheckCommand, HandoffCommand]] = []
+    for each in ran:
+        check = check_in(each.command)
+        if check is None:
+            continue
+        if each.ended_badly:
+            failing = [pair for pair in failing if pair[0].text != check.text]
+            failing.append((check, each))
+        else:
+            failing = [pair for pair in failing if not covers(check, pair[0])]
+    return [each for _, each in failing]
+
+
+def _only_looks(command: str) -> bool:
+    """Return whether a command line is plain, and none of its programs changes anything."""
+    try:
+        found = read_commands(command, bash_parser())
+    except (Unjudged, ValueError):
+        return False
+    return all((known := find_table(argv)) is not None and known[1].reads for argv in found)
+
+
+def _in_folder(path: str, folder: str | None) -> str:
+    """Return a path as it is named in the session's folder, if it is below it."""
+    inside = bool(folder) and PurePath(path).is_relative_to(folder or "")
+    return str(PurePath(path).relative_to(folder or "")) if inside else path
 
 
 def _ends_of(prompts: list[str]) -> tuple[list[str], int]:
@@ -149,8 +259,10 @@ def _commands(events: list[StoredEvent], agent: str) -> Iterator[HandoffCommand]
 
 
 def _lines(note: HandoffNote) -> Iterator[str]:
-    yield f"# Hand-over: {inline_text(note.title) or note.session_id}\n"
-    yield f"Session {code_span(f'{note.agent}:{note.session_id}')}\n"
+    title = inline_text(_shortened(" ".join(note.title.split()), _TITLE_MAX))
+    yield f"# Hand-over: {title or note.session_id}\n"
+    yield f"Session {code_span(f'{note.agent}:{note.session_id}')}"
+    yield "\n".join(f"- {fact}" for fact in _facts(note)) + "\n"
     yield "## Asked\n"
     for index, prompt in enumerate(note.asked):
         if index == 1 and note.untold:
@@ -161,14 +273,49 @@ def _lines(note: HandoffNote) -> Iterator[str]:
     yield from _list("Still open", [inline_text(text) for text in note.open])
     if note.last_words:
         yield f"## The agent's last words\n\n{agent_prose(note.last_words)}\n"
-    yield from _list("Commands, as they ended last", [_command(each) for each in note.commands])
+    commands = [_command(each) for each in note.commands]
+    if note.looked:
+        commands.append(f"and {note.looked} that only looked")
+    yield from _list("Commands, as they ended last", commands)
     commits = [f"{code_span(each.sha[:10])} {inline_text(each.subject)}" for each in note.commits]
-    yield from _list("Commits", commits)
-    yield from _list("Files written", [code_span(path) for path in note.files])
+    seen = all(each.linked for each in note.commits)
+    yield from _list("Commits" if seen else "Commits, as git printed them", commits)
+    files = [code_span(path) for path in note.files]
+    if note.more_files:
+        files.append(f"and {note.more_files} more")
+    yield from _list("Files written", files)
     yield "## How to go on\n"
     if note.resume:
-        yield f"- {code_span(note.resume)}"
-    yield f"- {code_span(f'whyfor show {note.agent}:{note.session_id}')}"
+        yield f"- Resume it: {code_span(note.resume)}"
+    else:
+        yield "- It cannot be resumed here: its folder is not on this machine, or its agent cannot"
+    yield f"- Read all of it: {code_span(f'whyfor show {note.agent}:{note.session_id}')}"
+
+
+def _facts(note: HandoffNote) -> Iterator[str]:
+    who = [agent_title(note.agent), *note.models]
+    yield f"{', '.join(map(inline_text, who))}; {note.turns} turn{'s' if note.turns != 1 else ''}"
+    if note.started_at:
+        last = f" to {_minute(note.ended_at)}" if note.ended_at else ""
+        yield f"{_minute(note.started_at)}{last}"
+    if note.project:
+        yield f"Project {code_span(note.project)}"
+    if note.branch:
+        yield f"Branch {code_span(note.branch)}"
+    if note.folder:
+        yield f"Folder {code_span(note.folder)}"
+
+
+def _minute(moment: str) -> str:
+    return f"{datetime.fromisoformat(moment).astimezone():%Y-%m-%d %H:%M}"
+
+
+def _cut(command: str) -> str:
+    return _shortened(" ".join(command.split()), _COMMAND_MAX)
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def _list(title: str, items: list[str]) -> Iterator[str]:
@@ -184,4 +331,4 @@ def _command(each: HandoffCommand) -> str:
         end = "failed"
     else:
         end = "no failure recorded"
-    return f"{code_span(each.command)}: {end}"
+    return f"{code_span(_cut(each.command))}: {end}"
