@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import http.client
+import json
+import os
 import re
 import signal
 from pathlib import Path
@@ -177,3 +179,51 @@ def test_decisions_go_to_the_list_of_approvals(settings: Settings, home: Path) -
     ingest(settings)
     [found] = list_approvals(settings, ApprovalQuery()).rows
     assert (found.decision.decision, found.decision.by) == ("denied", "terminal")
+
+
+def span(number: int, **more: object) -> bytes:
+    """A line as Copilot CLI writes it to its file."""
+    given = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.conversation.id": "s-1",
+        "gen_ai.request.model": "model-1",
+        "gen_ai.usage.input_tokens": 26400,
+        "gen_ai.usage.output_tokens": number,
+        "gen_ai.usage.cache_read.input_tokens": 22000,
+        "gen_ai.usage.cache_write.input_tokens": 3300,
+        "gen_ai.response.id": f"r-{number}",
+        "gen_ai.response.time_to_first_chunk": 0.25,
+        "github.copilot.cost": 1.0,
+        "gen_ai.input.messages": "words that nobody keeps",
+        **more,
+    }
+    times = {"startTime": [AT // 1000, 0], "endTime": [AT // 1000 + 2, 500_000_000]}
+    return json.dumps({"type": "span", **times, "attributes": given}).encode() + b"\n"
+
+
+def test_what_copilot_writes_to_a_file_is_read_once(settings: Settings) -> None:
+    path = settings.home / "telemetry" / "copilot.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b'{"type":"metric"}\n{"type":"span","attributes":[]}\nnonsense\n' + span(1))
+    ingest(settings)
+    assert stored(settings) == 0  # nobody wanted it
+    telemetry_key(settings)
+    with path.open("ab") as file:
+        file.write(span(2, **{"gen_ai.operation.name": "execute_tool"}) + span(3)[:40])
+    ingest(settings)
+    ingest(settings)
+    assert stored(settings) == 1
+    with path.open("ab") as file:
+        file.write(span(3)[40:])
+    ingest(settings)
+    with reading_local(settings) as library:
+        first, last = (each.request for each in library.telemetry.requests(0))
+    assert (first.output, last.output) == (1, 3)
+    assert (last.agent, last.session_id, last.ident) == ("copilot", "s-1", "r-3")
+    assert (last.input, last.cache_read, last.cache_write) == (1100, 22000, 3300)
+    assert (last.usd, last.duration_ms, last.first_token_ms) == (None, 2500, 250)
+    spooled = b"".join(path.read_bytes() for path in (settings.home / "spool").iterdir())
+    assert b"words that nobody keeps" not in spooled
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    ingest(settings)
+    assert not path.exists() and stored(settings) == 2

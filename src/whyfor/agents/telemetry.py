@@ -11,6 +11,7 @@ import msgspec
 
 from whyfor.agents.base import as_int
 from whyfor.model.approvals import ToldDecision
+from whyfor.model.findings import Record
 from whyfor.model.telemetry import Attributes, LogRecord, TelemetryRequest
 from whyfor.model.times import parse_iso
 
@@ -34,6 +35,17 @@ class TelemetrySwitch(msgspec.Struct, frozen=True, kw_only=True):
     toml: bool = False
     settings: Callable[[str, str], dict[str, Any]]
     """From our address and the key: a table of tables of values that are to be set."""
+
+
+class TelemetryFile(msgspec.Struct, frozen=True, kw_only=True):
+    """Telemetry that an agent writes to a file, as JSON lines."""
+
+    agent: str
+    title: str
+    variable: str
+    """Names the file, in the agent's environment."""
+    read: Callable[[Record], TelemetryRequest | None]
+    """From a line."""
 
 
 def read_record(record: LogRecord) -> TelemetryRequest | ToldDecision | None:

@@ -16,6 +16,8 @@ from whyfor.agents.claude.facts import FACTS as CLAUDE
 from whyfor.agents.claude.telemetry import SWITCH as CLAUDE_SWITCH
 from whyfor.agents.codex.facts import FACTS as CODEX
 from whyfor.agents.codex.telemetry import SWITCH as CODEX_SWITCH
+from whyfor.agents.copilot.facts import FACTS as COPILOT
+from whyfor.agents.copilot.telemetry import FILE as COPILOT_FILE
 from whyfor.agents.gemini.facts import FACTS as GEMINI
 from whyfor.agents.gemini.telemetry import SWITCH as GEMINI_SWITCH
 from whyfor.agents.settings_file import (
@@ -24,7 +26,7 @@ from whyfor.agents.settings_file import (
     parse_agent_settings,
     written_settings,
 )
-from whyfor.agents.telemetry import TelemetrySwitch
+from whyfor.agents.telemetry import TelemetryFile, TelemetrySwitch
 
 _MARK = "# by whyfor"
 _BLOCK = re.compile(rf"(?ms)^\[[\w.-]+\] {_MARK}\n.*?(?=^\[|\Z)")
@@ -32,6 +34,8 @@ _HOOKS = {"claude": CLAUDE.hooks, "codex": CODEX.hooks, "gemini": GEMINI.hooks}
 SWITCHES: Mapping[str, TelemetrySwitch] = {
     each.agent: each for each in (CLAUDE_SWITCH, CODEX_SWITCH, GEMINI_SWITCH)
 }
+
+FILES: tuple[TelemetryFile, ...] = (COPILOT_FILE,)
 
 
 class TelemetryPlace(msgspec.Struct, frozen=True):
@@ -50,6 +54,13 @@ def telemetry_places(home: Path, env: Mapping[str, str]) -> list[TelemetryPlace]
         if folder is not None and folder.is_dir():
             found.append(TelemetryPlace(switch, folder / switch.file))
     return found
+
+
+def telemetry_files(home: Path, env: Mapping[str, str]) -> list[TelemetryFile]:
+    """Return the files of agents on this machine that a variable names."""
+    hooks = COPILOT.hooks
+    is_here = hooks is not None and hooks.folder(home, env).is_dir()
+    return [COPILOT_FILE] if is_here else []
 
 
 def add_telemetry(content: bytes, switch: TelemetrySwitch, address: str, key: str) -> bytes:

@@ -30,7 +30,7 @@ from whyfor.capture.unreadable import Unreadable
 from whyfor.config import Settings
 from whyfor.hook.rule_form import PREPARED
 from whyfor.locks import LOCK_WAIT, ingest_lock
-from whyfor.model.errors import CorruptStore, Disagreement
+from whyfor.model.errors import CorruptStore, Disagreement, StoreError
 from whyfor.model.progress import Announce
 from whyfor.recall.block_files import renew_memory
 from whyfor.store.blobs import FolderBlobs
@@ -130,6 +130,8 @@ def _ingest(
             if given
             else files_at_home(agents, settings, unreadable)
         )
+        if not given:
+            _read_telemetry(settings)
         progress = announce(sum(tail.file_size(item.path) for item in found)) if announce else None
         with closing(open_store(settings.database)) as store:
             out = load_filters(settings, store)
@@ -178,6 +180,17 @@ def renew_derived(settings: Settings, store: Store, limit: int | None = None) ->
     keys = settings.tasks.keys
     TaskReader(store, journal(settings), keys, wall_clock(), tombstones).renew()
     return renew_memory(settings, store, limit)
+
+
+def _read_telemetry(settings: Settings) -> None:
+    """Take over what agents wrote to telemetry files, into the spool that is read next."""
+    if (settings.home / "telemetry").is_dir():
+        from whyfor.service.telemetry import read_written_telemetry  # here: few people have any
+
+        try:
+            read_written_telemetry(settings, wall_clock())
+        except OSError as error:
+            log_error(settings, StoreError(f"cannot keep telemetry: {error}"))
 
 
 def _price(settings: Settings, store: Store) -> None:

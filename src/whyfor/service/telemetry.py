@@ -7,6 +7,7 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
+from whyfor.capture.telemetry.files import FOLDER, read_telemetry_files
 from whyfor.capture.telemetry.otlp import BODY_MAX
 from whyfor.capture.telemetry.receive import Received, TelemetryBody, receive_telemetry
 from whyfor.config import Settings
@@ -17,7 +18,9 @@ __all__ = [
     "TelemetryBody",
     "drop_telemetry_key",
     "keep_telemetry",
+    "make_telemetry_folder",
     "read_telemetry_key",
+    "read_written_telemetry",
     "telemetry_address",
     "telemetry_key",
 ]
@@ -26,6 +29,14 @@ __all__ = [
 def keep_telemetry(settings: Settings, body: TelemetryBody) -> Received:
     """Write down what a request tells; it is on disk when this returns."""
     return receive_telemetry(settings.home, body)
+
+
+def read_written_telemetry(settings: Settings, now: int) -> int:
+    """Keep what agents wrote to files of their own, if their telemetry is wanted; return how many
+    requests it tells of."""
+    if not read_telemetry_key(settings):
+        return 0
+    return read_telemetry_files(settings.home, settings.env, now)
 
 
 def telemetry_address() -> str:
@@ -53,6 +64,11 @@ def read_telemetry_key(settings: Settings) -> str:
         return _key_file(settings).read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+def make_telemetry_folder(settings: Settings) -> None:
+    """Make the directory to which agents write that send nothing."""
+    (settings.home / FOLDER).mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def drop_telemetry_key(settings: Settings) -> None:

@@ -57,7 +57,11 @@ from whyfor.model.errors import BadInput, WhyforError
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.progress import Announce
 from whyfor.service.ingest import IngestReport, ingest
-from whyfor.service.init.telemetry import switch_telemetry_off, switch_telemetry_on
+from whyfor.service.init.telemetry import (
+    switch_telemetry_off,
+    switch_telemetry_on,
+    telemetry_files_to_name,
+)
 
 SKILL = "whyfor-note"
 
@@ -129,6 +133,7 @@ def init(
     if options.telemetry:
         names = {agent.agent for agent in chosen}
         work.steps += switch_telemetry_on(settings, names, dry_run=options.dry_run)
+        work.todo += telemetry_files_to_name(settings, names)
     elif options.telemetry is False:
         work.steps += switch_telemetry_off(settings, dry_run=options.dry_run)
     if options.with_git:

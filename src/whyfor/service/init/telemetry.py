@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,14 +11,17 @@ from whyfor.agents.telemetry_settings import (
     TelemetryPlace,
     add_telemetry,
     remove_telemetry,
+    telemetry_files,
     telemetry_places,
 )
 from whyfor.capture.manifest import InstallStep, error_reason
+from whyfor.capture.telemetry.files import telemetry_file
 from whyfor.config import Settings
 from whyfor.files import replace
 from whyfor.model.paths import to_text
 from whyfor.service.telemetry import (
     drop_telemetry_key,
+    make_telemetry_folder,
     read_telemetry_key,
     telemetry_address,
     telemetry_key,
@@ -31,6 +35,8 @@ def switch_telemetry_on(
 ) -> list[InstallStep]:
     """Tell these agents to send their telemetry here; return what was done."""
     key = "" if dry_run else telemetry_key(settings)
+    if not dry_run:
+        make_telemetry_folder(settings)
     address = telemetry_address()
     steps = []
     for place in telemetry_places(settings.user_home, settings.env):
@@ -38,6 +44,16 @@ def switch_telemetry_on(
             change = _adding(place, address, key)
             steps.append(_change(place, change, "installed", dry_run))
     return steps
+
+
+def telemetry_files_to_name(settings: Settings, agents: set[str]) -> list[str]:
+    """Return what a person has to do for these agents, which are told by a variable."""
+    return [
+        f"{file.title} writes its telemetry to a file if your shell says where: "
+        f"export {file.variable}={shlex.quote(str(telemetry_file(settings.home, file)))}"
+        for file in telemetry_files(settings.user_home, settings.env)
+        if file.agent in agents and not settings.env.get(file.variable)
+    ]
 
 
 def switch_telemetry_off(settings: Settings, *, dry_run: bool) -> list[InstallStep]:
