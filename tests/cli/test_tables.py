@@ -176,19 +176,46 @@ def test_what_would_act_on_a_terminal_is_shown_by_number_in_a_cell() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 80])
-def test_rows_of_one_line_look_as_in_a_table_that_wraps(
-    width: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_row_is_as_wide_as_its_headings(width: int) -> None:
     headings = ("agent", "title", "turns", "when")
     table = FittedTable(*headings, title="title", right=("turns",), drop=("when",))
     table.add(AgentCell("claude"), Text("潮汐 " * 30, style="bold"), "7", "2 h")
     table.add(AgentCell("codex", "gemini"), "Two\nlines\x1b[31m", "1,234", "")
     table.add(AgentCell(), "", "", "")
-    ours = _printed(table, width)
-    monkeypatch.setattr(
-        FittedTable,
-        "_print_lines",
-        lambda self, out, layout, shown: self._print_table(out, layout, shown, []),
+    told = [line.ljust(width) for line in _printed(table, width)]
+    assert [cell_len(line.rstrip()) for line in told[:2]] == [width, width]
+    assert told[1].endswith("  2 h") and "…" in told[1]
+    assert told[2].rstrip().endswith("1,234")
+    assert "Two lines" in told[2] and "\x1b" not in told[2]
+
+
+_FOLDED = ("id", "title", "project", "branch")
+_LONG = "Say how old a tide table is, in the output and the log"
+
+
+def test_facts_below_a_title_have_the_whole_width_and_begin_at_one_place() -> None:
+    table = FittedTable(*_FOLDED, title="title", fold=("project", "branch"))
+    table.add("3f05a2c1", _LONG, "a" * 10, "fix/fetch-times")
+    table.add("019d6f23", "Count", "harbour", "main")
+    told = _printed(table, 44)
+    assert told[2].strip() == f"project {'a' * 10} · branch fix/fetch-times"
+    assert told[4].strip() == "project harbour · branch main"
+    assert told[2].index("project") == told[4].index("project")
+    assert max(map(len, told)) <= 44
+
+
+def test_facts_that_need_two_lines_are_parted_between_facts() -> None:
+    table = FittedTable(*_FOLDED, title="title", fold=("project", "branch"))
+    table.add("3f05a2c1", _LONG, "b" * 24, "fix/fetch-times")
+    told = _printed(table, 44)
+    assert [line.strip() for line in told[2:]] == [f"project {'b' * 24}", "branch fix/fetch-times"]
+
+
+def test_a_title_that_goes_on_does_so_below_itself() -> None:
+    table = FittedTable("id", "title", "turns", title="title", right=("turns",), wrap=True)
+    table.add("3f05a2c1", "One two three four five six seven eight", "1,204")
+    told = _printed(table, 40)
+    assert told[1].endswith("1,204")
+    assert " ".join(line[10:33].strip() for line in told[1:]) == (
+        "One two three four five six seven eight"
     )
-    assert ours == _printed(table, width)
-    assert len(ours) >= 4

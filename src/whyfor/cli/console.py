@@ -14,7 +14,6 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.style import Style
-from rich.table import Table
 from rich.text import Span, Text
 
 from whyfor.cli.quick_text import quick_lines, quick_padding
@@ -80,13 +79,6 @@ def _joined(lines: list[list[Segment]]) -> Iterator[Segment]:
         yield from line
 
 
-class CleanTable(Table):
-    """A table whose cells are cleaned to one line before the columns are measured."""
-
-    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
-        super().add_row(*(_clean_cell(cell) for cell in cells), **options)
-
-
 def clean_text(text: Text, *, one_line: bool = False) -> Text:
     """Return the text with hidden characters shown by number; its styles stay in place."""
     clean = _flatten if one_line else show_hidden
@@ -108,12 +100,6 @@ def clean_text(text: Text, *, one_line: bool = False) -> Text:
     cleaned = text.blank_copy(words)
     cleaned.spans = spans
     return cleaned
-
-
-def _clean_cell(cell: RenderableType | None) -> RenderableType | None:
-    if isinstance(cell, str):
-        return _flatten(cell)
-    return clean_text(cell, one_line=True) if isinstance(cell, Text) else cell
 
 
 def _flatten(text: str) -> str:

@@ -15,13 +15,15 @@ from whyfor.service.agents import agent_colour, agent_mark, agent_title
 
 # rich takes longer to import than most commands take to run; --json never needs it
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
     from rich.text import Text
 
 _GAP = 2  # between two columns
 _TITLE = 40  # a title of this length is worth more than agents' names in full
 _SHORT_TITLE = 20
 _NAMES = ("", "id", "commit")  # what a row is called by, and marks: they stay where they are
+_BETWEEN = " · "  # two facts
+_FACTS = 32  # the least room for what moved below the title
 _LEAST = 8  # of a title, on a terminal that is too narrow for everything else
 
 
@@ -158,19 +160,60 @@ class FittedTable:
         elsewhere = {*shown, *self.drop, self.title}
         others = [at for at in range(len(self.headings)) if at not in elsewhere]
         folded = [at for at in others if layout.used(at)]
-        if not self.wrap and not folded and _total(layout.widths, shown) <= out.width:
-            self._print_lines(out, layout, shown)
-        else:
-            self._print_table(out, layout, shown, folded)
+        self._print_lines(out, layout, shown, folded)
 
-    def _print_lines(self, out: Console, layout: _Layout, shown: list[int]) -> None:
-        """Print rows of one line each. A table of rich's would measure and wrap every cell once
-        more: with thousands of rows, most of the time a command takes."""
+    def _print_lines(
+        self, out: Console, layout: _Layout, shown: list[int], folded: list[int]
+    ) -> None:
+        """Print rows line by line. A table of rich's would measure and wrap every cell once more:
+        with thousands of rows, most of the time a command takes."""
         from rich.text import Text
 
         headings = [Text(heading, style="bold") for heading in layout.headings]
-        lines = [self._line(row, layout.widths, shown) for row in (headings, *layout.rows)]
+        lines = [self._line(headings, layout.widths, shown)]
+        below = [self._facts(row, folded) for row in layout.rows]
+        indent = self._fact_indent(out.width, below, self._indent(layout.widths, shown))
+        for row, facts in zip(layout.rows, below, strict=True):
+            lines += self._row_lines(out, row, layout.widths, shown)
+            lines += _fact_lines(out, facts, indent)
         out.print(Text("\n").join(lines), no_wrap=True, overflow="ignore", crop=False)
+
+    def _row_lines(
+        self, out: Console, row: list[Text], widths: list[int], shown: list[int]
+    ) -> list[Text]:
+        """Return a row: one line, or more where its title goes on in the next."""
+        from rich.text import Text
+
+        title, width = row[self.title], widths[self.title]
+        if not self.wrap or title.cell_len <= width:
+            return [self._line(row, widths, shown)]
+        parts = list(title.wrap(out, width, overflow="fold"))
+        first = [parts[0] if at == self.title else cell for at, cell in enumerate(row)]
+        indent = " " * self._indent(widths, shown)
+        more = [Text(indent).append_text(part) for part in parts[1:]]
+        return [self._line(first, widths, shown), *more]
+
+    def _facts(self, row: list[Text], folded: list[int]) -> list[Text]:
+        """Return what a row says in columns that moved below the title."""
+        from rich.text import Text
+
+        return [
+            Text(f"{self.headings[at]} {row[at].plain}", style="dim")
+            for at in sorted(folded)
+            if row[at].plain not in ("", "–")
+        ]
+
+    def _fact_indent(self, width: int, below: list[list[Text]], title: int) -> int:
+        """Return where facts begin: below the title, or left of it if they then need one line."""
+        longest = max((_in_a_line(facts) for facts in below), default=0)
+        if longest > width - _GAP:
+            return max(0, min(title, width - _FACTS))
+        return min(title, width - longest)
+
+    def _indent(self, widths: list[int], shown: list[int]) -> int:
+        """Return where the title begins."""
+        before = shown[: shown.index(self.title)]
+        return _total(widths, before) + _GAP if before else 0
 
     def _line(self, row: list[Text], widths: list[int], shown: list[int]) -> Text:
         from rich.text import Text
@@ -190,40 +233,6 @@ class FittedTable:
                 line.append_text(cell).append(blanks)
         return line
 
-    def _print_table(
-        self, out: Console, layout: _Layout, shown: list[int], folded: list[int]
-    ) -> None:
-        from whyfor.cli.console import CleanTable
-
-        made = CleanTable(box=None, pad_edge=False, header_style="bold", show_edge=False)
-        for at in shown:
-            made.add_column(
-                layout.headings[at],
-                justify="right" if self.headings[at] in self.right else "left",
-                width=layout.widths[at],
-                no_wrap=True,
-            )
-        for row in layout.rows:
-            cells: list[RenderableType] = [row[at] for at in shown]
-            cells[shown.index(self.title)] = self._title_cell(row, folded)
-            made.add_row(*cells)
-        out.print(made)
-
-    def _title_cell(self, row: list[Text], folded: list[int]) -> RenderableType:
-        from rich.console import Group
-        from rich.text import Text
-
-        title = row[self.title]
-        title.no_wrap = not self.wrap
-        title.overflow = "fold" if self.wrap else "ellipsis"
-        facts = []
-        for at in sorted(folded):
-            if row[at].plain not in ("", "–"):
-                facts.append(f"{self.headings[at]} {row[at].plain}")
-        if not facts:
-            return Group(title)
-        return Group(title, Text(" · ".join(facts), style="dim", no_wrap=False, overflow="fold"))
-
     def _legend(self) -> list[str]:
         names: dict[str, None] = {}
         for row in self.rows:
@@ -231,6 +240,26 @@ class FittedTable:
                 if isinstance(cell, AgentCell):
                     names |= dict.fromkeys(cell.names)
         return [f"{agent_mark(name)} {agent_title(name)}" for name in names]
+
+
+def _in_a_line(facts: list[Text]) -> int:
+    """Return the width of facts beside each other."""
+    return sum(fact.cell_len for fact in facts) + len(_BETWEEN) * max(0, len(facts) - 1)
+
+
+def _fact_lines(out: Console, facts: list[Text], indent: int) -> list[Text]:
+    """Return facts in lines up to the edge of the terminal, as many on a line as it has room
+    for."""
+    from rich.text import Text
+
+    room = out.width - indent
+    lines: list[Text] = []
+    for fact in facts:
+        if lines and _in_a_line([lines[-1], fact]) <= room:
+            lines[-1].append(_BETWEEN).append_text(fact)
+        else:
+            lines += fact.wrap(out, room, overflow="fold")
+    return [Text(" " * indent).append_text(line) for line in lines]
 
 
 def _total(widths: list[int], shown: Sequence[int]) -> int:
