@@ -90,3 +90,17 @@ def test_json_has_every_part_marked_and_counted_for_itself(
     told = [(found[thread[name]]["copy_kind"], found[thread[name]]["prompts"]) for name in thread]
     assert told == [(None, 5), ("forked", 2), ("restored", 0), (None, 1)]
     assert len(cli("sessions", "--limit", "1", "--json").json) == 3, "a row is not cut in two"
+
+
+def test_projects_of_the_same_name_are_told_apart(home: Path, cwd: Path, cli: Cli) -> None:
+    for place in ("/a/shop", "/b/shop", "/b/till"):
+        told = Transcript(place, cwd=place)
+        told.prompt("Look around")
+        told.call("Bash", {"command": "ls"}, "a.py")
+        told.say("Nothing seen.")
+        told.save(home)
+    assert cli("ingest").code == 0
+    for words in (["sessions"], ["stats"], ["search", "look around"]):
+        shown = cli(*words).out
+        assert "a/shop" in shown and "b/shop" in shown, words
+        assert "till" in shown and "b/till" not in shown, words

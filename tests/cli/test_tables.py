@@ -182,10 +182,10 @@ def test_every_row_is_as_wide_as_its_headings(width: int) -> None:
     table.add(AgentCell("claude"), Text("潮汐 " * 30, style="bold"), "7", "2 h")
     table.add(AgentCell("codex", "gemini"), "Two\nlines\x1b[31m", "1,234", "")
     table.add(AgentCell(), "", "", "")
-    told = [line.ljust(width) for line in _printed(table, width)]
-    assert [cell_len(line.rstrip()) for line in told[:2]] == [width, width]
+    told = _printed(table, width)
+    assert all(width - 1 <= cell_len(line) <= width for line in told[:2])
     assert told[1].endswith("  2 h") and "…" in told[1]
-    assert told[2].rstrip().endswith("1,234")
+    assert told[2].endswith("1,234")
     assert "Two lines" in told[2] and "\x1b" not in told[2]
 
 
@@ -195,11 +195,11 @@ _LONG = "Say how old a tide table is, in the output and the log"
 
 def test_facts_below_a_title_have_the_whole_width_and_begin_at_one_place() -> None:
     table = FittedTable(*_FOLDED, title="title", fold=("project", "branch"))
-    table.add("3f05a2c1", _LONG, "a" * 10, "fix/fetch-times")
-    table.add("019d6f23", "Count", "harbour", "main")
+    table.add("3f05a2c1", _LONG, "a" * 8, "fix/fetch-times")
+    table.add("019d6f23", "Count", "harbour-of-the-north", "main")
     told = _printed(table, 44)
-    assert told[2].strip() == f"project {'a' * 10} · branch fix/fetch-times"
-    assert told[4].strip() == "project harbour · branch main"
+    assert told[2].strip() == f"project {'a' * 8} · branch fix/fetch-times"
+    assert told[4].strip() == "project harbour-of-the-north · branch main"
     assert told[2].index("project") == told[4].index("project")
     assert max(map(len, told)) <= 44
 

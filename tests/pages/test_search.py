@@ -125,6 +125,14 @@ def test_counts_are_what_one_would_count_oneself(shop: Shop) -> None:
     assert counts.whens["today"] == counts.whens["7d"] == number(when="7d") == 0
 
 
+def test_a_kind_with_results_is_not_counted_as_none(shop: Shop) -> None:
+    found = search_page(shop.settings, SearchRequest("count seagulls birds unheardof"), limit=5)
+    assert found.partly and found.counts is not None
+    assert any(hit.best.kind == "user.prompt" for hit in found.hits if isinstance(hit, Hit))
+    assert found.counts.kinds["prompts"] is None
+    assert found.counts.kinds["commits"] == 0
+
+
 def test_more_than_can_be_counted_is_not_given_a_number(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

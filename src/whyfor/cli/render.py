@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -146,6 +147,23 @@ def project_text(identity: str | None) -> str:
         return label(_named(identity) or "unnamed repository")
     last = re.split(r"[/\\]", identity.rstrip("/\\"))[-1].removesuffix(".git")
     return label(last or identity)
+
+
+def projects_apart(identities: Iterable[str | None]) -> dict[str | None, str]:
+    """Return the short names of projects that are listed together; those of the same name with
+    what they are in, as far as it tells them apart."""
+    from whyfor.model.paths import parts_of, telling_end
+
+    names = {identity: project_text(identity) for identity in identities}
+    often = Counter(names.values())
+    alike = {
+        identity: parts_of(identity.removesuffix(".git"))
+        for identity, name in names.items()
+        if identity and often[name] > 1 and not identity.startswith("git:")
+    }
+    for identity, parts in alike.items():
+        names[identity] = label("/".join(telling_end(parts, list(alike.values()))))
+    return names
 
 
 def _named(identity: str) -> str | None:

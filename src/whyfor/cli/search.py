@@ -22,7 +22,7 @@ from whyfor.cli.render import (
     print_json,
     print_note,
     printed_ids,
-    project_text,
+    projects_apart,
 )
 from whyfor.model.query import FoundPassage, Hit, SessionFilter
 from whyfor.model.text import clean, label, one_line
@@ -160,13 +160,15 @@ def _render(hits: list[SearchHit | TeamHit]) -> None:
     sessions = [hit for hit in hits if isinstance(hit, Hit)]
     ids = printed_ids(passage.session for hit in sessions for passage in hit.passages)
     ids |= printed_ids(hit.session for hit in sessions)
+    own = [hit for hit in hits if isinstance(hit, NoteHit | CommitHit)]
+    places = projects_apart([*(hit.session.project for hit in sessions), *(h.project for h in own)])
     for hit in hits:
         if isinstance(hit, Hit):
-            _render_session(hit, ids, out)
+            _render_session(hit, ids, places[hit.session.project], out)
         elif isinstance(hit, NoteHit):
-            _render_note(hit, out)
+            _render_note(hit, places[hit.project], out)
         elif isinstance(hit, CommitHit):
-            _render_commit(hit, out)
+            _render_commit(hit, places[hit.project], out)
         else:
             _render_shared(hit, out)
     print_note(f"\nRead one: whyfor {_read_one(hits[0], ids)}")
@@ -204,14 +206,14 @@ def _render_shared(hit: TeamHit, out: Console) -> None:
     out.print(line, no_wrap=True, overflow="ellipsis")
 
 
-def _render_session(hit: Hit, ids: dict[str, str], out: Console) -> None:
+def _render_session(hit: Hit, ids: dict[str, str], place: str, out: Console) -> None:
     from rich.text import Text
 
     session = hit.session
     head = agent(session.agent)
     head.append(f" {ids[session.name]}", style="bold")
     when = age_text(hit.best.created_at or session.started_at)
-    head.append(f"  {when}  {project_text(session.project)}  ", style="dim")
+    head.append(f"  {when}  {place}  ", style="dim")
     head.append(one_line(session.title)[:90])
     if hit.folded:
         head.append(f"  {hit.folded}", style="dim")
@@ -226,11 +228,11 @@ def _render_session(hit: Hit, ids: dict[str, str], out: Console) -> None:
         out.print(line, no_wrap=True, overflow="ellipsis")
 
 
-def _render_note(hit: NoteHit, out: Console) -> None:
+def _render_note(hit: NoteHit, place: str, out: Console) -> None:
     from rich.text import Text
 
     head = Text.assemble("note ", (hit.key[:8], "bold"))
-    head.append(f"  {age_text(hit.at)}  {project_text(hit.project)}  ", style="dim")
+    head.append(f"  {age_text(hit.at)}  {place}  ", style="dim")
     head.append(f"{hit.note_type}, {hit.state}", style="dim")
     out.print(head, no_wrap=True, overflow="ellipsis")
     out.print(
@@ -240,11 +242,11 @@ def _render_note(hit: NoteHit, out: Console) -> None:
     )
 
 
-def _render_commit(hit: CommitHit, out: Console) -> None:
+def _render_commit(hit: CommitHit, place: str, out: Console) -> None:
     from rich.text import Text
 
     head = Text.assemble("commit ", (hit.sha[:9], "bold"))
-    head.append(f"  {age_text(hit.committed_at)}  {project_text(hit.project)}  ", style="dim")
+    head.append(f"  {age_text(hit.committed_at)}  {place}  ", style="dim")
     head.append(one_line(hit.subject)[:90])
     out.print(head, no_wrap=True, overflow="ellipsis")
 

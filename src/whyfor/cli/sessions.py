@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -22,7 +22,7 @@ from whyfor.cli.render import (
     print_json,
     print_note,
     printed_ids,
-    project_text,
+    projects_apart,
 )
 from whyfor.cli.tables import AgentCell, FittedTable
 from whyfor.model.cost import cost_of, short_cost
@@ -130,23 +130,32 @@ def _table(found: list[SessionFamily], sort: str, *, everything: bool) -> None:
         fold=("project", "turns", "cost" if sort == "cost" else "tokens", "when"),
     )
     listed = [each for family in found for each in (family.session, *family.children)]
-    ids = printed_ids(listed)
+    rows_of = [family.row.project for family in found]
+    projects = projects_apart([*rows_of, *(each.project for each in listed)])
+    words = _Words(printed_ids(listed), projects)
     for family in found:
-        rows.add(*_row(family, ids, sort))
+        rows.add(*_row(family, words, sort))
         for child in family.children if everything else ():
             branch = "└ " if child is family.children[-1] else "├ "
-            rows.add(*_child(family, child, ids, branch))
+            rows.add(*_child(family, child, words, branch))
     rows.print(console())
 
 
-def _row(family: SessionFamily, ids: dict[str, str], sort: str) -> list[Text | str | AgentCell]:
+class _Words(NamedTuple):
+    """What sessions and projects are called in this list."""
+
+    ids: dict[str, str]
+    projects: dict[str | None, str]
+
+
+def _row(family: SessionFamily, words: _Words, sort: str) -> list[Text | str | AgentCell]:
     row, session = family.row, family.session
     mark = "lone subagent" if row.lone else row.folded
     return [
         AgentCell(row.agent),
-        _id(ids[session.name], "bold"),
+        _id(words.ids[session.name], "bold"),
         age_text(row.began_at if sort == "started" else row.last_at),
-        project_text(row.project),
+        words.projects[row.project],
         _title(session, f"[{mark}] " if mark else ""),
         str(row.turns),
         str(row.commits) if row.commits else "",
@@ -156,7 +165,7 @@ def _row(family: SessionFamily, ids: dict[str, str], sort: str) -> list[Text | s
 
 
 def _child(
-    family: SessionFamily, child: Session, ids: dict[str, str], branch: str
+    family: SessionFamily, child: Session, words: _Words, branch: str
 ) -> list[Text | str | AgentCell]:
     """A part of a conversation, or a subagent, below its row."""
     part = next((part for part in family.row.parts if part.id == child.id), None)
@@ -165,9 +174,9 @@ def _child(
         mark = f"{part.words.lower()}: "
     return [
         AgentCell(child.agent),
-        _id(ids[child.name], "dim"),
+        _id(words.ids[child.name], "dim"),
         age_text(child.ended_at or child.started_at),
-        project_text(child.project),
+        words.projects[child.project],
         _title(child, branch + mark),
         str(part.turns) if part else "",
         "",

@@ -19,7 +19,7 @@ from whyfor.cli.render import (
     print_json,
     print_list,
     print_note,
-    project_text,
+    projects_apart,
 )
 from whyfor.cli.tables import FittedTable
 from whyfor.model.cost import LABEL, cost_text, dollars, short_cost
@@ -149,11 +149,12 @@ def _cost_rows(title: str, rows: list[CostSum], bars: int) -> FittedTable:
     fold = ("cached", "saved", "responses", "tokens")
     table = FittedTable(*headings, title=title, right=numbers, fold=fold, wrap=True)
     most = max((row.cost.usd or 0.0 for row in rows), default=0.0)
+    names = _names(title, [row.name for row in rows])
     for row in rows:
         colour = agent_colour(row.name) or "#6f7ee0"
         bar = Text(_bar(row.cost.usd, most, bars), style=colour)
         table.add(
-            _name(title, row.name),
+            names[row.name],
             *([bar] if bars else []),
             f"{row.responses:,}",
             count(row.tokens.total),
@@ -211,10 +212,11 @@ def _chart_table(title: str, rows: list[StatsRow], bars: int) -> FittedTable:
     table = FittedTable(*headings, title=title, right=numbers, fold=fold, wrap=True)
     values = [row.turns if title == "day" else row.tokens.output for row in rows]
     most = max((value or 0 for value in values), default=0)
+    names = _names(title, [row.name for row in rows])
     for row, value in zip(rows, values, strict=True):
         bar = Text(_bar(value, most, bars), style=agent_colour(row.name) or "#6f7ee0")
         table.add(
-            _name(title, row.name),
+            names[row.name],
             *([bar] if bars else []),
             f"{row.sessions:,}",
             "" if row.turns is None else f"{row.turns:,}",
@@ -225,10 +227,11 @@ def _chart_table(title: str, rows: list[StatsRow], bars: int) -> FittedTable:
     return table
 
 
-def _name(title: str, name: str) -> str:
-    if title == "agent":
-        return agent_title(name)
-    return project_text(name) if title == "project" else name
+def _names(title: str, names: list[str]) -> dict[str | None, str]:
+    """Return what the rows of a table are called."""
+    if title == "project":
+        return projects_apart(names)
+    return {name: agent_title(name) if title == "agent" else name for name in names}
 
 
 def _caption(shown: int, total: int, *, by_day: bool, bars: bool) -> None:

@@ -144,6 +144,7 @@ class ListTotals(msgspec.Struct, frozen=True):
     recordings: int
     subagents: int
     parts: int  # resumes, forks and copies
+    lone: int = 0  # rows that are a subagent whose caller was not recorded
 
 
 class FolderCount(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ three bytes, `�ef�bf�bd`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from os import PathLike, fspath
 from pathlib import Path
@@ -71,6 +72,21 @@ def path_within(path: str, folder: str | None) -> str:
     short = shorten_paths(path, folder)
     is_windows = folder is not None and _DRIVE.match(folder) is not None
     return short.replace("\\", "/") if short != path and is_windows else short
+
+
+def parts_of(path: str) -> tuple[str, ...]:
+    """Return a path's parts, whatever system it is of."""
+    return tuple(part for part in re.split(r"[/\\]+", path) if part)
+
+
+def telling_end(parts: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the end of a path that no other one of these, itself among them, ends with; two parts
+    at least."""
+    for count in range(2, len(parts)):
+        end = parts[-count:]
+        if sum(other[-count:] == end for other in others) == 1:
+            return end
+    return parts
 
 
 def shorten_paths(text: str, folder: str | None) -> str:

@@ -44,6 +44,11 @@ _ORDER = {"user.prompt": 4, "assistant.message": 3, "assistant.thinking": 2, "to
 _CODE = ("tool.call", "tool.result")
 
 
+def field_of(kind: str) -> str:
+    """Return the field of FIELDS that events of a kind belong to."""
+    return _FIELD_OF.get(kind, "tools")
+
+
 class HitRange(msgspec.Struct, frozen=True):
     """Which hits of a search, and how they are shown."""
 
@@ -239,7 +244,7 @@ class _Resolver:
         span = (session.id, match.first_seq, match.last_seq)
         for event in self.store.conversation.events(*span, sizes=False):
             if not self.tools:
-                if event.text and _FIELD_OF.get(event.kind, "tools") in self.fields:
+                if event.text and field_of(event.kind) in self.fields:
                     yield event
             elif event.kind == "tool.call" and _is_tool(event.name, self.tools):
                 calls.add((event.data or {}).get("id"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from whyfor.model.listing import ListedSession
 from whyfor.model.paths import is_whole_path
 from whyfor.model.status import LiveStatus
 from whyfor.model.text import plural
-from whyfor.server.render import STATUS, took
+from whyfor.server.render import STATUS
 
 _FOLDS = {"resumed": "i-loop", "forked": "i-fork", "restored": "i-copy"}
 
@@ -49,7 +50,7 @@ def _status(standing: LiveStatus) -> tuple[str, str, str]:
     phase = standing.status.phase
     words = STATUS.get(phase, phase)
     if phase != "running" and standing.status.since:
-        words += f", {took(standing.status.since)}"
+        words += f", {short_duration(int(time.time() * 1000) - standing.status.since)}"
     return f"s-{phase}", f"status-{phase}", words
 
 

@@ -23,7 +23,7 @@ from whyfor.model.wire.sessions import WireCommitHit, WireMarkedHit, WireNoteHit
 from whyfor.recall import query as queries
 from whyfor.recall.related import commit_texts, fitting_commits
 from whyfor.recall.results import COMMITS, SearchResult, result_page
-from whyfor.recall.search import HitRange, hit_page
+from whyfor.recall.search import HitRange, field_of, hit_page
 from whyfor.recall.snippets import WordFinder, snippet, word_finders
 from whyfor.store.open import OpenStore, local_store, reading
 from whyfor.story.session_lookup import parse_filters
@@ -197,7 +197,9 @@ def _found(search: _Search, projects: list[Project]) -> SearchPage:
     if wanted.after:
         return SearchPage(hits, following, None, projects, begun)
     counts = _counts(search, len(commits))
-    partly = counts.kinds.get(wanted.kind) == 0 and any(isinstance(hit, Hit) for hit in hits)
+    nowhere = counts.kinds.get(wanted.kind) == 0
+    counts = _without_contradiction(counts, hits)
+    partly = nowhere and any(isinstance(hit, Hit) for hit in hits)
     meant = "" if hits else _meant(search.library, wanted.q)
     return SearchPage(hits, following, counts, projects, begun, meant, partly)
 
@@ -465,6 +467,19 @@ def _counts(search: _Search, commits: int) -> FacetCounts:
         agents=places.by_agent(),
         whens=places.by_when(),
     )
+
+
+def _without_contradiction(counts: FacetCounts, hits: list[SearchHit]) -> FacetCounts:
+    """Return the counts without a 0 for a kind of which results are shown: what is counted has all
+    the words in one place, and what is shown may have most of them."""
+    shown = {
+        field_of(passage.kind) for hit in hits if isinstance(hit, Hit) for passage in hit.passages
+    }
+    kinds = {
+        kind: None if number == 0 and kind in shown else number
+        for kind, number in counts.kinds.items()
+    }
+    return msgspec.structs.replace(counts, kinds=kinds)
 
 
 def search(settings: Settings, words: str, where: SessionFilter, which: HitRange) -> list[Hit]:

@@ -806,6 +806,9 @@ def test_titles_in_their_order(keep: Keep, cli: Cli) -> None:
     lines = [user("u1", "\nFix the  bug\nplease"), assistant("a1", "Fixed.", "u1")]
     keep(f"{SESSION}.jsonl", *lines)
     assert title() == "Fix the bug"
+    failed = "Invalid API key \u00b7 Please run /login"
+    keep(f"{FORK}.jsonl", {"type": "summary", "summary": failed, "leafUuid": "a1"})
+    assert title() == "Fix the bug"
     other = {"type": "summary", "summary": "Bug fixing day", "leafUuid": "a1"}
     keep(f"{FORK}.jsonl", other, {**user("u9", "Another day"), "sessionId": FORK})
     assert title() == "Bug fixing day"

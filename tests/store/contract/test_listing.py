@@ -87,6 +87,7 @@ def test_subagents_stand_in_the_row_of_their_caller_whoever_comes_first(
     build.session("child", build.event("user.prompt", "go", at=NOW + 5), parent="main")
     lone = row(store, "child")
     assert (lone.lone, lone.subagents) == (True, 1)
+    assert (store.listing.totals().rows, store.listing.totals().lone) == (1, 1)
     build.session("main", build.event("user.prompt", "go", at=NOW))
     assert found(store) == ["main"]
     main = row(store, "main")
@@ -94,7 +95,7 @@ def test_subagents_stand_in_the_row_of_their_caller_whoever_comes_first(
     numbers = store.sessions.numbers([("claude", "main"), ("claude", "grandchild")])
     assert set(store.listing.heads_of(numbers.values()).values()) == {main.head}
     totals = store.listing.totals()
-    assert (totals.rows, totals.recordings, totals.subagents) == (1, 3, 2)
+    assert (totals.rows, totals.recordings, totals.subagents, totals.lone) == (1, 3, 2, 0)
     assert totals.since == NOW
 
 

@@ -458,8 +458,19 @@ class TranscriptReader:
         leaf, text = record.get("leafUuid"), record.get("summary")
         if isinstance(leaf, str) and isinstance(text, str) and text.strip():
             # The leaf may be an answer, a prompt or a system line; only its own file says which.
+            if _FAILURE.match(text):
+                return
             keys = (fold(leaf, 0), fold(leaf, "said"), fold(leaf))
             bucket.leaf_titles += [(key, text.strip()) for key in keys]
+
+
+# What the model was asked to name a session with, and answered that it cannot.
+_FAILURE = re.compile(
+    r"\s*(?:Invalid API key|API Error|Credit balance is too low|Prompt is too long"
+    r"|(?:OAuth token|Login)(?: has)? expired|Please run /login"
+    r"|Claude (?:AI )?usage limit reached)",
+    re.I,
+)
 
 
 def _message(record: Record) -> Record:

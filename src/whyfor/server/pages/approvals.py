@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlencode
@@ -21,7 +22,7 @@ from whyfor.model.errors import BadInput
 from whyfor.model.rules import CommandRule, RuleMode
 from whyfor.model.status import LiveStatus
 from whyfor.server.forms import FormData, go_to
-from whyfor.server.page import Kept, Live, render_page
+from whyfor.server.page import TEMPLATES, Kept, Live, render_page
 from whyfor.server.pages.sessions import Short
 from whyfor.service.agents import agent_title, agents_shown
 from whyfor.service.approvals import list_approvals, session_labels
@@ -144,7 +145,7 @@ def show(
         rules=rules,
         report=known.report,
         suggested=known.suggested[:6],
-        projects=[("", "All"), *((each, short_name(each)) for each in known.projects)],
+        projects=[("", "All"), *((each, _project_name(each)) for each in known.projects)],
         native=native if native in agents_shown(settings) else "",
         log=found,
         older=older,
@@ -189,9 +190,10 @@ def _day(millis: int) -> str:
     return datetime.fromtimestamp(millis / 1000).strftime("%Y-%m-%d")
 
 
-def short_name(project: str) -> str:
-    """Return a project without its host: `acme/shop`."""
-    return "/".join(project.split("/")[-2:])
+def _project_name(identity: str) -> str:
+    """Return what a project is called on all pages: `acme/shop`, or its folder's name."""
+    named: Callable[[str], str] = TEMPLATES.get().filters["project"]
+    return named(identity)
 
 
 def _waiting(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -18,7 +17,7 @@ from whyfor.config import Settings
 from whyfor.model.cost import cost_text
 from whyfor.model.errors import NotFound
 from whyfor.model.listing import ListedSession, PeriodCount
-from whyfor.model.paths import is_whole_path
+from whyfor.model.paths import is_whole_path, parts_of, telling_end
 from whyfor.model.status import LiveStatus
 from whyfor.model.text import one_line, plural
 from whyfor.server.page import TEMPLATES, Kept, Live, render_page
@@ -219,7 +218,7 @@ def _project_names(found: ListView) -> dict[str, str]:
     often = Counter(bare.values())
     for identity, parts in folders.items():
         if often[bare[identity]] > 1:
-            names[identity] = "/".join(_telling(parts, list(folders.values())))
+            names[identity] = "/".join(telling_end(parts, list(folders.values())))
     return names
 
 
@@ -230,16 +229,7 @@ def _parts_of(project: ListedProject) -> tuple[str, ...]:
         identity = project.path or ""
     if not is_whole_path(identity):
         return ()
-    return tuple(part for part in re.split(r"[/\\]+", identity) if part)
-
-
-def _telling(parts: tuple[str, ...], all_of_them: list[tuple[str, ...]]) -> tuple[str, ...]:
-    """The end of a folder's path that no other one ends with; two parts at least."""
-    for count in range(2, len(parts)):
-        end = parts[-count:]
-        if sum(other[-count:] == end for other in all_of_them) == 1:
-            return end
-    return parts
+    return parts_of(identity)
 
 
 def _short_names(names: dict[str, str]) -> dict[str | None, str]:

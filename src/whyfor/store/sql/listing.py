@@ -232,11 +232,12 @@ class SqlListing:
             """
             SELECT sum(l.head=l.session_id), count(*),
                    sum(l.head<>l.session_id AND s.parent IS NOT NULL),
-                   sum(l.head<>l.session_id AND s.parent IS NULL)
+                   sum(l.head<>l.session_id AND s.parent IS NULL),
+                   sum(l.head=l.session_id AND s.parent IS NOT NULL)
             FROM listed l JOIN sessions s ON s.id=l.session_id
             """,
         )
-        rows, recordings, subagents, parts = row or (0, 0, 0, 0)
+        rows, recordings, subagents, parts, lone = row or (0, 0, 0, 0, 0)
         projects = fetch(
             self.db, "SELECT count(DISTINCT project_id) FROM sessions WHERE parent IS NULL"
         )
@@ -245,7 +246,13 @@ class SqlListing:
             "SELECT min(began_at) FROM listed WHERE head=session_id AND began_at > 0",
         )
         return ListTotals(
-            rows or 0, projects[0][0], since[0][0], recordings, subagents or 0, parts or 0
+            rows or 0,
+            projects[0][0],
+            since[0][0],
+            recordings,
+            subagents or 0,
+            parts or 0,
+            lone or 0,
         )
 
     def folders(self) -> list[FolderCount]:
