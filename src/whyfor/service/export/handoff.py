@@ -120,7 +120,7 @@ def _gather(settings: Settings, library: OpenStore, conversation: Conversation) 
         models=session.models,
         started_at=to_iso(session.started_at),
         ended_at=to_iso(session.ended_at),
-        turns=len(conversation.turns),
+        turns=len(prompts),
         asked=asked,
         done=_texts(summary.completed),
         decided=list(_decided(library, conversation)),
