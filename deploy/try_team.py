@@ -108,6 +108,7 @@ def _await(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
 
 def _fill(team: Team, folder: Path, url: str) -> TeamProject:
     """Make a project with two people, and send the demo's stories to it as one of them."""
+    team.admin.execute("UPDATE organisations SET name='Harbour office'")
     project = team.new_project()
     team.admin.execute("UPDATE team_projects SET name='tidewatch' WHERE id=%s", (project.number,))
     other = project.add("viewer")
@@ -135,28 +136,35 @@ def _fill(team: Team, folder: Path, url: str) -> TeamProject:
 def _token(team: Team, person: int) -> str:
     token = make_token(PREFIX)
     now = time.time_ns() // 1_000_000
-    values = (hash_token(token), person, "try-out", ["read", "write"], now, now + _DAY)
+    row = (hash_token(token), person, "try-out", token[:8], ["read", "write"], now, now + _DAY)
     team.admin.execute(
         """
-        INSERT INTO tokens(hash, person_id, kind, name, scopes, created_at, expires_at)
-        VALUES(%s, %s, 'personal', %s, %s, %s, %s)
+        INSERT INTO tokens(hash, person_id, kind, name, beginning, scopes, created_at, expires_at)
+        VALUES(%s, %s, 'personal', %s, %s, %s, %s, %s)
         """,
-        values,
+        row,
     )
     return token
 
 
-def _print_links(team: Team, project: TeamProject, urls: list[str]) -> None:
+def _link(team: Team, project: TeamProject, person: int | None) -> str:
+    """Return a link for somebody who is there to get a passkey, else for another owner."""
     code = make_token(LINK_PREFIX)
     now = time.time_ns() // 1_000_000
+    role = "owner" if person is None else "member"
+    row = (hash_token(code), team.organisation, role, [project.number], person, now, now + _DAY)
     team.admin.execute(
         """
-        INSERT INTO invites(
-            hash, organisation_id, role, projects, project_role, created_at, expires_at)
-        VALUES(%s, %s, 'owner', %s, 'admin', %s, %s)
+        INSERT INTO invites(hash, organisation_id, role, projects, project_role, person_id,
+            created_at, expires_at)
+        VALUES(%s, %s, %s, %s, 'admin', %s, %s, %s)
         """,
-        (hash_token(code), team.organisation, [project.number], now, now + _DAY),
+        row,
     )
+    return f"/join/{code}"
+
+
+def _print_links(team: Team, project: TeamProject, urls: list[str]) -> None:
     token = _token(team, project.person)
     page = f"/api/v1/projects/{project.number}/sessions"
     with urllib.request.urlopen(
@@ -167,7 +175,10 @@ def _print_links(team: Team, project: TeamProject, urls: list[str]) -> None:
     _say("")
     _say(f"{len(found['items'])} sessions can be read by the other process.")
     _say("The team has Robin, who shared the demo's stories, and Ann, who may read them.")
-    _say(f"Join as an owner, with a passkey:  {urls[0]}/join/{code}")
+    _say(f"Join as an owner, with a passkey:  {urls[0]}{_link(team, project, None)}")
+    people = team.admin.execute("SELECT id, name FROM people WHERE name IN ('Robin', 'Ann')")
+    for person, name in people.fetchall():
+        _say(f"Or come as {name}:  {urls[0]}{_link(team, project, person)}")
     _say(f"The same team, by the other process:  {urls[1]}")
     _say(f"Ask as Robin:  curl -H 'Authorization: Bearer {token}' {urls[1]}{page}")
 

@@ -16,6 +16,7 @@ from tests.store.team import TeamProject
 from tests.sync.laptop import Laptop, SharedServer
 from whyfor.model.errors import NotFound
 from whyfor.service.share import keep_local
+from whyfor.service.tasks import SpokenTask, say_task
 from whyfor.service.team_link import team_link
 from whyfor.store.open import reading_local
 from whyfor.sync.forget import forget_everywhere
@@ -278,3 +279,7 @@ def test_a_link_leads_teammates_to_a_commit_and_its_session(
         page = httpx.get(link, headers=headers, timeout=60)
         assert page.status_code == 200, link
         assert "pelican" in page.text
+    say_task(laptop.settings, SpokenTask("SIGN-7", "start"), laptop.repo)
+    task = team_link(laptop.settings, "SIGN-7", laptop.repo)
+    assert task.endswith(f"/projects/{project.number}/tasks?since=all&at=SIGN-7")
+    assert httpx.get(task, headers=headers, timeout=60).status_code == 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -34,6 +35,9 @@ def test_members_see_each_others_sessions_and_whose_they_are(shop: SharedShop) -
     [path] = session_paths(only, shop.base)
     talk = shop.get(path, shop.bob)
     assert "build a gate for the heron, please" in talk
+    assert '<span class="prompt-name">Ann' in talk
+    assert '<span class="prompt-name">You' not in talk
+    assert '<span class="prompt-name">You' in shop.get(path, shop.ann)
     assert "claude --resume" not in talk
 
 
@@ -48,6 +52,8 @@ def test_every_page_of_a_project_answers_its_members(shop: SharedShop) -> None:
         f"{shop.base}/insights?view=cost": "Cost",
         f"{shop.base}/memory": "Memory",
         f"{shop.base}/tasks": "Tasks",
+        f"{shop.base}/file?path=/home/bob/shop/notes.txt": "Paint the walrus gate",
+        f"{shop.base}/file?path=never.py": "Nobody has shared a commit",
         f"{sessions[0]}/peek": "gate",
         f"{shop.base}/timeline/related/{shop.ann_commit}": "heron",
     }
@@ -56,12 +62,21 @@ def test_every_page_of_a_project_answers_its_members(shop: SharedShop) -> None:
         page = shop.get(path)
         assert expected[path] in page
         outside = re.findall(
-            r'(?:href|action)="(/(?:sessions|timeline|commits|search|memory|insights|tasks)[^"]*)',
+            r'(?:href|action)="(/(?:sessions|timeline|commits|search|memory|insights|tasks|file)[^"]*)',
             page,
         )
         assert not outside, "links stay in the project"
+        assert 'method="post"' not in page, "what laptops alone may change has no form here"
+        linked.update(
+            html.unescape(link) for link in re.findall(rf'href="({shop.base}[^"#]*)', page)
+        )
 
+    linked: set[str] = set()
     check_each(((path, path) for path in expected), check)
+    assert any("/file?" in link for link in linked)
+    token = shop.tokens[shop.ann]
+    answers = {link: shop.served.get(link, token).status_code for link in sorted(linked)}
+    assert [link for link, status in answers.items() if status not in (200, 303)] == []
 
 
 def test_nobody_else_opens_a_page_or_hears_of_it(shop: SharedShop) -> None:
@@ -153,12 +168,29 @@ def test_pages_are_narrowed_to_one_person(shop: SharedShop) -> None:
         )
         assert "no such person" in refused.text.lower()
 
+    listed = shop.served.get(f"{shop.api}/sessions?who={shop.ann}", shop.tokens[shop.bob]).json()
+    assert ["heron" in (one["title"] or "") for one in listed["items"]] == [True]
     pages = ("sessions", "search?q=gate", "memory", "insights", "insights?view=cost")
     check_each(((page, page) for page in pages), check)
     typed = shop.get(f"{shop.base}/search?q=gate+person:ann", shop.bob)
     assert "heron" in typed
     assert "walrus" not in typed
     assert "hit-person" in typed
+
+
+def test_commits_are_narrowed_to_a_branch_of_their_sessions(shop: SharedShop) -> None:
+    sql = "UPDATE sessions SET branch='heronry' WHERE team_project=%s AND person=%s"
+    shop.served.team.admin.execute(sql, (shop.project.number, shop.ann))
+    token = shop.tokens[shop.bob]
+    page = shop.get(f"{shop.base}/timeline?branch=heronry", shop.bob)
+    listed = shop.served.get(f"{shop.api}/commits?branch=heronry", token).json()
+    assert '<option value="heronry" selected>' in page
+    assert "heronry" in listed["branches"]
+    for told in (page, str(listed["items"])):
+        assert "Paint the heron gate" in told
+        assert "Paint the walrus gate" not in told
+    assert shop.served.get(f"{shop.api}/commits?branch=never", token).json()["items"] == []
+    assert "Paint the walrus gate" in shop.get(f"{shop.base}/timeline", shop.bob)
 
 
 def test_the_context_of_a_branch_is_one_answer(shop: SharedShop) -> None:

@@ -115,6 +115,7 @@ class CommitMark(msgspec.Struct, frozen=True):
     evidence: str | None
     tag: str | None
     agents: frozenset[str]
+    branches: frozenset[str] = frozenset()  # that its sessions were on
 
 
 class LinkedCommit(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ import msgspec
 from whyfor.model.blame import BlameRow
 from whyfor.model.events import SpokenWord
 from whyfor.model.memory import StoredObservation
-from whyfor.model.sessions import Project
+from whyfor.model.sessions import Person, Project
 
 
 class VersionChoice(msgspec.Struct, frozen=True):
@@ -17,6 +17,19 @@ class VersionChoice(msgspec.Struct, frozen=True):
     path: str  # where the file is in it
     subject: str
     at: int
+
+
+class FileStory(msgspec.Struct, frozen=True):
+    """A commit that changed the file, as members shared it with a team."""
+
+    sha: str
+    subject: str
+    at: int
+    intent: str
+    added: int
+    removed: int
+    agents: tuple[str, ...] = ()
+    people: tuple[Person, ...] = ()
 
 
 class CardCommit(msgspec.Struct, frozen=True):
@@ -84,7 +97,8 @@ class FilePage(msgspec.Struct, frozen=True):
     path: str
     branch: str | None = None
     state: str = (
-        ""  # not-text | too-large | link | submodule | directory | none | no-git | no-commit
+        # not-text | too-large | link | submodule | directory | none | no-git | no-commit | shared
+        ""
     )
     asked: str = ""  # the revision that was asked for, if git does not have it
     at: VersionChoice | None = None
@@ -101,6 +115,7 @@ class FilePage(msgspec.Struct, frozen=True):
     cards: list[WriterCard] = []
     selected: LineSpan | None = None
     notes: list[StoredObservation] = []
+    stories: list[FileStory] = []  # on a team server, in the place of versions
     remarks: list[str] = []
 
     @property

@@ -16,6 +16,7 @@ from whyfor.git.place import GitPlace, name_place
 from whyfor.git.run import ask
 from whyfor.model.cursor import open_cursor, seal_cursor
 from whyfor.model.errors import BadInput, NotFound
+from whyfor.model.listing import ListFilter
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.sessions import Project, Session
 from whyfor.model.stories import CommitFilter, CommitStory, FullStory, stored_commit
@@ -29,6 +30,7 @@ _SCANNED = 2000  # commits one page of a timeline looks at, if filters leave few
 
 
 _STEP = 100
+_BRANCHES = 300  # of a team's sessions
 
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -86,7 +88,8 @@ def _sessions_of(library: OpenStore, stories: list[CommitStory]) -> dict[str, Se
 def _shared_page(
     library: OpenStore, identity: str, which: CommitFilter, limit: int, after: str | None
 ) -> TimelinePage:
-    """The same on a team server: the commits that stories were shared of."""
+    """The same on a team server: the commits that stories were shared of. A branch is one that
+    their sessions were on: a server has no repository."""
     known = library.projects.find(identity)
     if known is None:
         raise NotFound(f"no project is called {identity[:200]!r}", "It is `team:` and its number.")
@@ -95,11 +98,16 @@ def _shared_page(
     newest = library.checkpoints.kept_since(number, which.since or 0, _SCANNED)
     kept = library.checkpoints.of_commits(newest)
     commits = [stored_commit(kept[sha]) for sha in newest if sha in kept]
+    if which.branch not in (None, "*"):
+        marks = library.checkpoints.known(kept)
+        on = {sha for sha, mark in marks.items() if which.branch in mark.branches}
+        commits = [commit for commit in commits if commit.sha in on]
     told = stories_within(library, None, commits, library.sessions.first_started(number))
     fitting = [one for one in told if which.fits(one)]
     found = fitting[skip : skip + limit]
     more = seal_cursor((skip + limit,)) if skip + limit < len(fitting) else None
-    return TimelinePage(project, "", [], found, _sessions_of(library, found), more)
+    branches = library.listing.branches(ListFilter(projects=(number,)), _BRANCHES)
+    return TimelinePage(project, "", branches, found, _sessions_of(library, found), more)
 
 
 def find_story(settings: Settings, sha: str) -> tuple[FullStory, GitPlace | None]:

@@ -37,6 +37,7 @@ PAGE = 50
 _BRANCHES = 40
 _WORDS = 8  # of a text that is looked for
 _COMMIT_NOTES = 8
+_SHARED_PATHS = 20  # files of a commit whose notes are looked for
 _SESSION_NOTES = 50
 _SPEAKERS = {"user.prompt": "person", "assistant.message": "agent", "assistant.thinking": "agent"}
 _CURRENT = ("verified", "stated", "hypothesis")
@@ -210,7 +211,8 @@ def note_projects(settings: Settings) -> list[ProjectNotes]:
 def note_view(settings: Settings, key: str) -> NoteView:
     """Return the note whose id begins so; raises NotFound or Ambiguous."""
     with reading(settings) as store:
-        (found,) = _Judge(store).judged([store.memory.observation(key)])
+        judged = _Judge(store).judged([store.memory.observation(key)])
+        (found,) = with_people(store, judged)
         note = found.observation
         name = (found.agent, found.session_id)
         number = store.sessions.numbers([name]).get(name)
@@ -259,6 +261,8 @@ def notes_about_files(
     """Return the newest notes that hold about files of a project, named from its top."""
     with reading(settings) as store:
         known = store.projects.find(project)
+        if known is not None and local_store(store) is None:
+            return _shared_notes(store, known[0], list(paths))
         repository = repository_of(store, known[0]) if known else None
         if known is None or repository is None:
             return []
@@ -268,6 +272,20 @@ def notes_about_files(
         found = _Judge(store).judged(store.memory.note_page(wanted, _JUDGED_MAX, None))
         held = [row for row in found if not row.superseded_by and not row.standing.gone]
         return held[:_COMMIT_NOTES]
+
+
+def _shared_notes(store: OpenStore, project: int, paths: list[str]) -> list[StoredObservation]:
+    """The same on a team server, which does not know where files were on laptops: whatever ends
+    with such a path is meant."""
+    judge = _Judge(store)
+    found: dict[str, StoredObservation] = {}
+    for path in paths[:_SHARED_PATHS]:
+        wanted = MemoryFilter(Filters(projects=(project,)), states=_CURRENT, file=path)
+        for row in judge.judged(store.memory.note_page(wanted, _COMMIT_NOTES, None)):
+            found[row.observation.key] = row
+    held = [row for row in found.values() if not row.superseded_by]
+    held.sort(key=lambda row: -(row.observation.at or 0))
+    return with_people(store, held[:_COMMIT_NOTES])
 
 
 # -- filters -------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from whyfor.model.conversation import (
     View,
 )
 from whyfor.model.errors import NotFound
-from whyfor.model.sessions import Session
+from whyfor.model.sessions import Person, Session
 from whyfor.model.stories import FullStory
 from whyfor.store.open import OpenStore, local_store, reading
 from whyfor.story.commit_lookup import is_commit, require_commit
@@ -35,6 +35,7 @@ __all__ = [
     "resume_command",
     "session_item",
     "session_part",
+    "session_person",
     "session_view",
     "show_commit",
     "transcript",
@@ -82,6 +83,15 @@ def session_part(settings: Settings, agent: str, session_id: str, at: int) -> Fr
         listed, _ = reader.outline(at)
         stretch = reader.stretch(reader.shape.page_of(at))
         return Fragment(reader.session, stretch, listed, len(listed), reader.shape.last)
+
+
+def session_person(settings: Settings, agent: str, session_id: str) -> Person | None:
+    """Return whose a session is, on a team; None on a laptop."""
+    if settings.lend is None:
+        return None
+    with reading(settings) as library:
+        session = session_named(library, agent, session_id)
+        return library.people_of([session.id]).get(session.id)
 
 
 def session_item(settings: Settings, agent: str, session_id: str, seq: int) -> tuple[Session, Item]:

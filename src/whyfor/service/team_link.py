@@ -1,16 +1,19 @@
-"""The address of a session or a commit on the team server that its project is shared with."""
+"""The address of a session, commit or task on the team server its project is shared with."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
+from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
 from whyfor.git.place import name_place
 from whyfor.model.errors import NotFound
+from whyfor.service.tasks import one_task
 from whyfor.store.open import OpenStore, reading
 from whyfor.story.commit_lookup import resolve_commit
 from whyfor.story.session_lookup import find_session
+from whyfor.story.tasks.board import spelled_keys
 from whyfor.sync.remotes import require_remote
 
 
@@ -20,7 +23,11 @@ def team_link(settings: Settings, reference: str, cwd: Path) -> str:
     here = name_place(cwd)
     with reading(settings) as library:
         sha = resolve_commit(library, reference, here)
-        if sha is None:
+        if sha is None and spelled_keys(library, reference):
+            task = one_task(library, reference, wall_clock()).task
+            path = "tasks?" + urlencode({"since": "all", "at": task.key})
+            project = task.project
+        elif sha is None:
             session = find_session(library, reference)
             path = f"sessions/{quote(session.agent)}/{quote(session.session_id, safe='')}"
             project = session.project

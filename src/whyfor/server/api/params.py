@@ -23,6 +23,9 @@ Name = Annotated[str, PathParameter(min_length=1, max_length=200)]
 Project = Annotated[
     str | None, QueryParameter(max_length=1000, description="A project's identity.")
 ]
+Person = Annotated[
+    str | None, QueryParameter(max_length=9, description="A person's number; on a team only.")
+]
 Text = Annotated[str | None, QueryParameter(max_length=400)]
 When = Annotated[
     str | None,

@@ -21,6 +21,7 @@ from whyfor.server.api.params import (
     Agent,
     Limit,
     Name,
+    Person,
     Project,
     Seq,
     Text,
@@ -41,12 +42,22 @@ def list_sessions(
     since: When = None,
     until: When = None,
     branch: Text = None,
+    task: Text = None,
+    who: Person = None,
     subagents: FromQuery[bool] = False,
     limit: Limit = 50,
     after: After = None,
 ) -> ItemPage[WireSession]:
     """Sessions, newest first."""
-    where = SessionFilter(identity=project, agent=agent, since=since, until=until, branch=branch)
+    where = SessionFilter(
+        identity=project,
+        agent=agent,
+        since=since,
+        until=until,
+        branch=branch,
+        task=task,
+        who=who,
+    )
     found = session_page(settings, where, limit=limit, after=after, subagents=subagents)
     return ItemPage([wire_session(session) for session in found.items], found.next)
 

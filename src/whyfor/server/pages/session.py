@@ -22,7 +22,7 @@ from whyfor.service.memory_page import session_notes, summary_words
 from whyfor.service.pictures import picture
 from whyfor.service.replay import is_recording, load_recording
 from whyfor.service.sessions import short_ids
-from whyfor.service.show import session_item, session_part, session_view
+from whyfor.service.show import session_item, session_part, session_person, session_view
 
 PATH = "/sessions/{agent:str}/{session_id:str}"
 COLOURED = 4_000  # characters of folded diffs on one page; more are coloured when they are unfolded
@@ -72,6 +72,7 @@ def show(
         notes=session_notes(settings, agent, session_id),
         cursor=cursor,
         view=view,
+        speaker=view.who,
         session=view.session,
         standing=_standing(hub, agent, session_id),
         folder=PurePath(view.session.cwd or "").name,
@@ -93,6 +94,7 @@ def part(
     found = session_part(settings, agent, session_id, at)
     return render_page(
         "session/part.html",
+        speaker=session_person(settings, agent, session_id),
         session=found.session,
         stretch=found.stretch,
         outline=found.outline,
@@ -117,7 +119,12 @@ def event(
     session, item = session_item(settings, agent, session_id, seq)
     template = "session/item.html" if bare else "session/event.html"
     return render_page(
-        template, session=session, item=item, paint=Paint(10 * COLOURED), words_of=words_of
+        template,
+        speaker=session_person(settings, agent, session_id),
+        session=session,
+        item=item,
+        paint=Paint(10 * COLOURED),
+        words_of=words_of,
     )
 
 

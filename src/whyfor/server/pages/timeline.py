@@ -153,11 +153,14 @@ def _choices(
     """What the filters offer; what was asked for is among it, even if nothing fits it."""
     current = [] if asked["branch"] else [("", found.branch or "HEAD")]
     branches = [(name, name) for name in found.branches if asked["branch"] or name != found.branch]
+    choices = [*current, *branches, ("*", "All branches")]
+    if not found.folder:  # those of sessions: no branch is checked out
+        choices = [("", "All branches"), *((name, name) for name in found.branches)]
     authors = [(email, email) for _, email in found.authors]
     if asked["author"] and asked["author"] not in dict(authors):
         authors.insert(0, (asked["author"], asked["author"]))
     return {
-        "branch": [*current, *branches, ("*", "All branches")] if found.branches else [],
+        "branch": choices if found.branches else [],
         "author": [("", "Anyone"), *authors],
         "agent": [("", "Any"), *((name, agent_title(name)) for name in agents)],
         "tag": [("", "Any"), *((tag, tag.capitalize()) for tag in TAGS)],

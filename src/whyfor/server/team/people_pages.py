@@ -112,7 +112,9 @@ def _people(context: Asked, q: str, **more: Any) -> Template:
         keys = {key.person for key in accounts.passkeys()}
         invites = accounts.invites(actor.now)
         projects = accounts.projects()
-    rows = [_row(person, tokens, keys, actor.member) for person in found]
+    with_oidc = context.resources.settings.oidc is not None
+    without_passkey = "organisation" if with_oidc else "nothing: make a link"
+    rows = [_row(person, tokens, keys, actor.member, without_passkey) for person in found]
     shown = [row for row in rows if _matches(row, q)]
     shown_tokens = [token for token in tokens if _is_shown(token, actor.now)]
     return render_page(
@@ -135,14 +137,20 @@ def _people(context: Asked, q: str, **more: Any) -> Template:
     )
 
 
-def _row(person: TeamPerson, tokens: list[TeamToken], keys: set[int], me: SignedIn) -> PersonRow:
+def _row(
+    person: TeamPerson,
+    tokens: list[TeamToken],
+    keys: set[int],
+    me: SignedIn,
+    without_passkey: str,
+) -> PersonRow:
     devices = [
         token
         for token in tokens
         if token.person == person.id and token.kind == "device" and token.revoked_at is None
     ]
     above = person.role == "owner" and me.role != "owner"
-    signs_in = "passkey" if person.id in keys else "organisation"
+    signs_in = "passkey" if person.id in keys else without_passkey
     return PersonRow(person, tuple(devices), signs_in, person.id != me.person and not above)
 
 

@@ -18,6 +18,7 @@ from whyfor.server.api import state as api_state
 from whyfor.server.api import tasks as api_tasks
 from whyfor.server.pages import (
     commit,
+    file,
     insights,
     memory,
     search,
@@ -55,6 +56,7 @@ PAGES = [
     *session.router,
     *(timeline.show, timeline.panel),
     *commit.router,
+    *file.router,
     *search.router,
     *insights.router,
     *memory.READING,

@@ -24,7 +24,7 @@ from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.conversation import DiffRow
 from whyfor.model.errors import NotFound
 from whyfor.model.lines import MODIFIED_LINE, PERSON, UNKNOWN_AUTHOR
-from whyfor.model.sessions import Project, Tokens
+from whyfor.model.sessions import Person, Project, Tokens
 from whyfor.model.stories import CommitStory, stored_commit
 from whyfor.store.journal import NoteEntry
 from whyfor.store.open import OpenStore, local_store, reading
@@ -103,6 +103,7 @@ class CommitPage(msgspec.Struct, frozen=True):
     tokens: Tokens
     reverts: CommitStory | None
     ids: dict[str, str]  # by agent:id, what is printed of a session
+    people: dict[int, Person]  # whose sessions these are, by number; on a team
 
     @property
     def added(self) -> int:
@@ -212,6 +213,7 @@ class _Page:
             if self.repository
             else None,
             ids=self.ids,
+            people=self.library.people_of([source.session.id for source in authors.sources]),
         )
 
     # -- files and hunks --------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from whyfor.model.lines import CommitLines
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Project
 from whyfor.model.stories import Commit
+from whyfor.service.file_page.shared import shared_file_page
 from whyfor.service.file_page.writers import KnownCommits, WriterCards, span_at
 from whyfor.service.memory_page import notes_about_files
 from whyfor.store.open import LocalStore, reading_local
@@ -53,8 +54,10 @@ class FileQuery(msgspec.Struct, frozen=True):
 
 
 def file_page(settings: Settings, query: FileQuery) -> FilePage:
-    """Return the page of a file of this machine. Raises NotFound for an unknown project, BadInput
-    for a path outside of it."""
+    """Return the page of a file of this machine, or of a team, which has no lines. Raises NotFound
+    for an unknown project, BadInput for a path outside of it."""
+    if settings.lend is not None:
+        return shared_file_page(settings, query.project, query.path)
     with reading_local(settings) as library:
         reader = _PageReader(library, query)
         found = reader.page()

@@ -22,6 +22,7 @@ from whyfor.git.worktree import find_changes
 from whyfor.model.checkpoints import EVIDENCE, NO_SESSION, NOT_THEN, Checkpoint, CommitMark, Part
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.events import EventRef, SpokenWord
+from whyfor.model.listing import ListFilter
 from whyfor.model.paths import to_text
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Project, Session
@@ -303,9 +304,10 @@ class _Page:
 
     def _refs(self) -> tuple[list[str], dict[str, str]]:
         """Return the branches, latest first, and the commit of each; under the empty name, a value
-        that changes when any branch does."""
+        that changes when any branch does. Without a repository, branches are those of sessions."""
         if self.folder is None:
-            return [], {}
+            rows = ListFilter(projects=(self.number,))
+            return self.library.listing.branches(rows, _BRANCHES), {}
         form = "--format=%(objectname) %(refname:lstrip=2)"
         options = ("--sort=-committerdate", f"--count={_BRANCHES}")
         listed = ask(self.folder, "for-each-ref", form, *options, "refs/heads") or ""
@@ -318,9 +320,9 @@ class _Page:
     def _tip(self, refs: dict[str, str]) -> tuple[str, str]:
         """Return the branch and its commit, so that all pages use one list; empty if there is no
         commit yet."""
-        if self.folder is None:
-            return "", ""
         asked = self.which.branch
+        if self.folder is None:
+            return asked or "", ""
         if asked == "*":
             return "*", "*"
         if asked and asked not in refs:
@@ -354,9 +356,19 @@ class _Page:
             return False
         if which.tag and (known is None or which.tag != known.tag):
             return False
+        if not self._is_on_branch(known):
+            return False
         if not which.author:
             return True
         return which.author.lower() in f"{commit.author} {commit.email}".lower()
+
+    def _is_on_branch(self, known: CommitMark | None) -> bool:
+        """Return whether a commit's sessions were on the branch that is asked for; where there is a
+        repository, git has chosen the commits."""
+        branch = self.which.branch
+        if self.folder is not None or branch in (None, "*"):
+            return True
+        return known is not None and branch in known.branches
 
     def _worktrees(self) -> int:
         """Return the number of existing work trees; 0 without a repository."""

@@ -223,16 +223,23 @@ class SqlCheckpoints:
     def known(self, shas: Iterable[str]) -> dict[str, CommitMark]:
         rows = fetch(
             self.db,
-            "SELECT c.sha, c.evidence, c.annotation ->> '$.tag', (SELECT "
-            "group_concat(DISTINCT s.agent) "
-            "FROM parts q JOIN sessions s ON s.id=q.session_id WHERE q.sha=c.sha) FROM checkpoints "
-            "c "
-            "WHERE c.evidence IS NOT NULL AND c.sha IN (SELECT value FROM json_each(?))",
+            """
+            SELECT c.sha, c.evidence, c.annotation ->> '$.tag', s.agent, s.branch
+            FROM checkpoints c
+            LEFT JOIN parts q ON q.sha=c.sha
+            LEFT JOIN sessions s ON s.id=q.session_id
+            WHERE c.evidence IS NOT NULL AND c.sha IN (SELECT value FROM json_each(?))
+            """,
             (as_json(list(shas)),),
         )
+        found: dict[str, tuple[str | None, str | None, set[str], set[str]]] = {}
+        for sha, evidence, tag, agent, branch in rows:
+            _, _, agents, branches = found.setdefault(sha, (evidence, tag, set(), set()))
+            agents.update([agent] if agent else [])
+            branches.update([branch] if branch else [])
         return {
-            sha: CommitMark(evidence, tag, frozenset((names or "").split(",")))
-            for sha, evidence, tag, names in rows
+            sha: CommitMark(evidence, tag, frozenset(agents), frozenset(branches))
+            for sha, (evidence, tag, agents, branches) in found.items()
         }
 
     def author_dates(self, project: int) -> set[int]:
