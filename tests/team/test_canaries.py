@@ -90,9 +90,10 @@ def test_nothing_that_anybody_is_told_has_a_word_of_another_project(two: Two) ->
                 # who is refused may be told what they asked for, and nothing else
                 assert not said or (said == {word} and answer.status_code == 200 and "?q=" in path)
                 if said:
-                    assert two.served.get(
-                        path.replace(word, "otterword"), key, headers={"accept": accept}
-                    ).text.replace("otterword", word).count(word) == answer.text.count(word)
+                    other = path.replace(word, "otterword")
+                    plain = two.served.get(other, key, headers={"accept": accept})
+                    echoed = without_names(plain.text).replace("otterword", word)
+                    assert echoed.count(word) == without_names(answer.text).count(word)
                 if word not in foreign and answer.status_code == 200 and word in told:
                     own.add(asked.path)
 
