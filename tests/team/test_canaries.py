@@ -35,6 +35,7 @@ QUERIES = {
     "audit": "?q={word}",
     "audit.csv": "?q={word}",
     "peek": "?q={word}",
+    "file": "?path=a.py",
     "commits": f"?project={SHOP.identity}",
     "memory": f"?project={SHOP.identity}",
 }

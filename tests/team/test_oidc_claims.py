@@ -36,7 +36,12 @@ class Provider:
     def claims(self, **changed: object) -> dict[str, Any]:
         """What fits, with something changed; None leaves it out."""
         now = int(time.time())
-        plain = {"iss": self.issuer, "aud": "whyfor", "sub": "robin", "nonce": "nonce"}
+        plain: dict[str, object] = {
+            "iss": self.issuer,
+            "aud": "whyfor",
+            "sub": "robin",
+            "nonce": "nonce",
+        }
         plain |= {"email": "robin@harbour.example", "email_verified": True}
         made = {**plain, "iat": now, "exp": now + 60, **changed}
         return {name: value for name, value in made.items() if value is not None}

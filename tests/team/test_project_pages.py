@@ -41,6 +41,15 @@ def test_members_see_each_others_sessions_and_whose_they_are(shop: SharedShop) -
     assert "claude --resume" not in talk
 
 
+def test_the_first_page_has_the_newest_stories_and_what_was_asked(shop: SharedShop) -> None:
+    page = shop.get("/projects", shop.bob)
+    for word in ("heron", "walrus"):
+        assert f"Paint the {word} gate" in page
+        assert f"now paint the {word} gate green" in page
+    outside = shop.get("/projects", shop.outsider)
+    assert "gate" not in outside
+
+
 def test_every_page_of_a_project_answers_its_members(shop: SharedShop) -> None:
     listed = shop.get(f"{shop.base}/sessions")
     sessions = session_paths(listed, shop.base)
@@ -52,6 +61,8 @@ def test_every_page_of_a_project_answers_its_members(shop: SharedShop) -> None:
         f"{shop.base}/insights?view=cost": "Cost",
         f"{shop.base}/memory": "Memory",
         f"{shop.base}/tasks": "Tasks",
+        f"{shop.base}/map": "Paint the walrus gate",
+        f"{shop.base}/map?branch=never": "No commit here has a story",
         f"{shop.base}/file?path=/home/bob/shop/notes.txt": "Paint the walrus gate",
         f"{shop.base}/file?path=never.py": "Nobody has shared a commit",
         f"{sessions[0]}/peek": "gate",
@@ -62,7 +73,7 @@ def test_every_page_of_a_project_answers_its_members(shop: SharedShop) -> None:
         page = shop.get(path)
         assert expected[path] in page
         outside = re.findall(
-            r'(?:href|action)="(/(?:sessions|timeline|commits|search|memory|insights|tasks|file)[^"]*)',
+            r'(?:href|action)="(/(?:sessions|timeline|commits|search|memory|insights|tasks|file|map)[^"]*)',
             page,
         )
         assert not outside, "links stay in the project"

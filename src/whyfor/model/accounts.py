@@ -175,6 +175,7 @@ class TeamStory(msgspec.Struct, frozen=True):
     author: str
     agents: tuple[str, ...]
     committed_at: int
+    asked: str | None = None  # what a person said first for it
 
 
 class AuditEntry(msgspec.Struct, frozen=True):

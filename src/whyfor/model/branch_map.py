@@ -58,11 +58,15 @@ class BranchMap(msgspec.Struct, frozen=True):
     branch: str = ""
     branches: list[str] = []
     against: str = ""
-    state: str = ""  # no-git | no-branch | no-commits | no-story
+    state: str = ""  # no-git | no-branch | no-commits | no-story | no-shared
     sources: list[MapSource] = []
     commits: list[MapCommit] = []
     files: dict[str, int] = {}  # lines by path, in the order they are shown
     bands: list[MapBand] = []
+    # on a team, in their place: from sessions to commits (no path), from commits to files (no
+    # session if there were several)
+    left: list[MapBand] = []
+    right: list[MapBand] = []
     selected: str = ""
     trail: list[TrailCommit] = []
     unplaced: int = 0  # lines that nobody can place
@@ -72,4 +76,4 @@ class BranchMap(msgspec.Struct, frozen=True):
 
     @property
     def lines(self) -> int:
-        return sum(band.lines for band in self.bands)
+        return sum(band.lines for band in self.right or self.bands)

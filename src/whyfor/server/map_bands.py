@@ -69,25 +69,26 @@ def draw(found: BranchMap, rows: Sequence[tuple[str, str]]) -> MapDrawing:
     commits = {commit.sha: at * COMMIT + 4.0 for at, commit in enumerate(found.commits)}
     files = {path: at * float(FILE) for at, (kind, path) in enumerate(rows) if kind == "file"}
     height = max(len(sources) * SOURCE, len(commits) * COMMIT, len(rows) * FILE)
-    scale = _scale(found.bands)
+    left_bands, right_bands = found.left or found.bands, found.right or found.bands
+    scale = _scale([*left_bands, *right_bands])
     first = _Column(sources, SOURCE - 8, scale)
     middle = _Column(commits, COMMIT - 8, scale)
     last = _Column(files, FILE, scale)
     order = {"source": list(sources), "commit": list(commits), "file": list(files)}
     ranks = {name: {one: n for n, one in enumerate(names)} for name, names in order.items()}
 
-    def by(*names: str) -> list[MapBand]:
+    def by(bands: Sequence[MapBand], *names: str) -> list[MapBand]:
         values = {"source": "source", "commit": "commit", "file": "path"}
 
         def key(band: MapBand) -> tuple[int, ...]:
-            return tuple(ranks[name][getattr(band, values[name])] for name in names)
+            return tuple(ranks[name].get(getattr(band, values[name]), -1) for name in names)
 
-        return sorted(found.bands, key=key)
+        return sorted(bands, key=key)
 
-    out_left = first.ends(by("source", "commit", "file"), lambda band: band.source)
-    in_commit = middle.ends(by("commit", "source", "file"), lambda band: band.commit)
-    out_commit = middle.ends(by("commit", "file", "source"), lambda band: band.commit)
-    in_file = last.ends(by("file", "commit", "source"), lambda band: band.path)
+    out_left = first.ends(by(left_bands, "source", "commit", "file"), lambda band: band.source)
+    in_commit = middle.ends(by(left_bands, "commit", "source", "file"), lambda band: band.commit)
+    out_commit = middle.ends(by(right_bands, "commit", "file", "source"), lambda band: band.commit)
+    in_file = last.ends(by(right_bands, "file", "commit", "source"), lambda band: band.path)
     left = list(_paths(found, out_left, in_commit))
     right = list(_paths(found, out_commit, in_file))
     return MapDrawing(height, left, right)
@@ -107,14 +108,15 @@ def _paths(
     """Yield the bands; those of the selected session last, above the others."""
     titles = {source.name: source.title or "a session" for source in found.sources}
     subjects = {commit.sha: commit.subject for commit in found.commits}
-    for band in sorted(found.bands, key=lambda band: band.source == found.selected):
+    for band in sorted(begin, key=lambda band: band.source == found.selected):
         (y0, h0), (y1, h1) = begin[band], end[band]
         half = WIDE / 2
         path = (
             f"M0 {y0:.1f}C{half} {y0:.1f} {half} {y1:.1f} {WIDE} {y1:.1f}V{y1 + h1:.1f}"
             f"C{half} {y1 + h1:.1f} {half} {y0 + h0:.1f} 0 {y0 + h0:.1f}Z"
         )
-        style = "you" if band.source == BY_HAND else band.source.split(":")[0]
+        style = "you" if band.source == BY_HAND else band.source.split(":")[0] or "several"
         lines = f"{band.lines} line" + ("s" if band.lines != 1 else "")
-        title = f"{titles[band.source]}: {lines} of {band.path} in {subjects[band.commit]}"
+        what = f"{lines} of {band.path}" if band.path else lines
+        title = f"{titles.get(band.source, 'Several')}: {what} in {subjects[band.commit]}"
         yield DrawnBand(style, path, band.source == found.selected, title)

@@ -26,7 +26,8 @@ from whyfor.model.query import Filters
 from whyfor.model.sessions import Project, Session
 from whyfor.model.stories import CommitStory
 from whyfor.recall.branch_context import branch_base
-from whyfor.store.open import LocalStore, reading_local
+from whyfor.service.shared_map import shared_map
+from whyfor.store.open import LocalStore, reading, reading_local
 from whyfor.story.commit_stories import stories_of
 from whyfor.story.lines.known_lines import lines_of_stories, story_parts
 from whyfor.story.lines.turn_authors import TurnReader
@@ -49,6 +50,9 @@ class MapQuery(msgspec.Struct, frozen=True):
 def map_page(settings: Settings, query: MapQuery) -> BranchMap:
     """Return the map of a branch. Raises NotFound for an unknown project or branch, and if there
     is no project at all."""
+    if settings.lend is not None:
+        with reading(settings) as lent:
+            return shared_map(lent, query.project, query.branch, query.session)
     with reading_local(settings) as library:
         known = library.projects.known()
         identities = [project.identity for _, project in known if project.evidence != "path"]

@@ -31,10 +31,10 @@ def show(
     rows = file_rows(found)
     selected = next((one for one in found.sources if one.name == found.selected), None)
     own: dict[str, int] = {}
-    for band in found.bands:
+    for band in found.right or found.bands:
         if band.source == found.selected:
             own[band.path] = own.get(band.path, 0) + band.lines
-    lit = {band.commit for band in found.bands if band.source == found.selected}
+    lit = {band.commit for band in found.left or found.bands if band.source == found.selected}
     return render_page(
         "map.html",
         here="map",

@@ -13,6 +13,7 @@ PROJECT_PAGES = (
     NavPage("memory", "/memory", "Memory", "i-think", "m"),
     NavPage("insights", "/insights", "Insights", "i-gauge", "i"),
     NavPage("tasks", "/tasks", "Tasks", "i-task", "k", "never"),
+    NavPage("map", "/map", "Map", "i-fork", "p", "never"),
 )
 _PEOPLE = NavPage("people", "/people", "People", "i-people", bar="never")
 _AUDIT = NavPage("audit", "/audit", "Audit", "i-discovery", bar="never")

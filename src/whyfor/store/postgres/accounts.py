@@ -346,7 +346,12 @@ class AccountTransaction:
         sql = """
             SELECT c.team_project, c.sha, c.subject, p.name,
               ARRAY(SELECT DISTINCT s.agent FROM parts r JOIN sessions s ON s.id = r.session_id
-                WHERE r.sha = c.sha AND r.team_project = c.team_project ORDER BY 1), c.committed_at
+                WHERE r.sha = c.sha AND r.team_project = c.team_project ORDER BY 1), c.committed_at,
+              (SELECT left(e.text, 400) FROM parts r JOIN events e ON e.session_id = r.session_id
+                  AND e.id BETWEEN (r.session_id << 24) + r.first AND (r.session_id << 24) + r.last
+                WHERE r.sha = c.sha AND r.team_project = c.team_project AND r.person = c.person
+                  AND e.kind = 'user.prompt' AND e.actor = 'user'
+                ORDER BY e.created_at, e.id LIMIT 1)
             FROM checkpoints c JOIN people p ON p.id = c.person
             WHERE c.superseded_by IS NULL AND NOT c.is_merge
             ORDER BY c.committed_at DESC LIMIT %s
