@@ -27,32 +27,53 @@ class _Done(msgspec.Struct, frozen=True):
 
 def approvals(signs: Iterable[StatusInput], refused: Iterable[str] = ()) -> list[ApprovalRequest]:
     """From all signs of a session, in any order; `refused`: calls whose answer is a person's no."""
-    found: list[ApprovalRequest] = []
-    calls: dict[str, StatusInput] = {}
-    done: list[_Done] = []
-    waiting: list[_Open] = []
-    denied = set(refused)
+    account = _Account(set(refused))
     for sign in sorted(signs, key=lambda sign: (sign.at, sign.order)):
+        account.take(sign)
+    return account.found
+
+
+class _Account:
+    """Reads the signs of a session in order, and keeps its requests."""
+
+    def __init__(self, denied: set[str]) -> None:
+        self.found: list[ApprovalRequest] = []
+        self._denied = denied
+        self._calls: dict[str, StatusInput] = {}
+        self._done: list[_Done] = []
+        self._waiting: list[_Open] = []
+
+    def take(self, sign: StatusInput) -> None:
         if sign.kind == "call":
-            calls.setdefault(sign.call, sign)
-        elif sign.kind == "asked" and not _joined(waiting, sign):
-            waiting.append(_Open(sign, _asked(sign, calls)))
-            late = _late(waiting[-1], calls, done, found)
-            found.append(waiting[-1].asked)
-            if late is not None:
-                _answer(waiting[-1:], late.result, denied)
+            self._calls.setdefault(sign.call, sign)
+        elif sign.kind == "asked":
+            self._ask(sign)
         elif sign.kind in ("result", "answered"):
-            if not _answer(waiting, sign, denied) and sign.kind == "answered":
-                found += _unheard(sign, calls, found)
-            if sign.kind == "result" and (call := calls.pop(sign.call, None)):
-                done.append(_Done(call, sign))
+            self._answer(sign)
         elif sign.kind in _ENDS and not sign.child:
-            _settle(waiting, sign.at)
-            calls = {ident: call for ident, call in calls.items() if call.child}
+            _settle(self._waiting, sign.at)
+            self._calls = {ident: call for ident, call in self._calls.items() if call.child}
         elif sign.kind == "child.stopped":
-            _settle([item for item in waiting if item.sign.child == sign.child], sign.at)
-        waiting = [item for item in waiting if item.asked.decision is None]
-    return found
+            _settle([item for item in self._waiting if item.sign.child == sign.child], sign.at)
+        self._waiting = [item for item in self._waiting if item.asked.decision is None]
+
+    def _ask(self, sign: StatusInput) -> None:
+        if _joined(self._waiting, sign):
+            return
+        opened = _Open(sign, _asked(sign, self._calls))
+        late = _late(opened, self._calls, self._done, self.found)
+        self._waiting.append(opened)
+        self.found.append(opened.asked)
+        if late is not None:
+            _answer([opened], late.result, self._denied)
+
+    def _answer(self, sign: StatusInput) -> None:
+        heard = _answer(self._waiting, sign, self._denied)
+        if not heard and sign.kind == "answered":
+            self.found += _unheard(sign, self._calls, self.found)
+        call = self._calls.pop(sign.call, None) if sign.kind == "result" else None
+        if call is not None:
+            self._done.append(_Done(call, sign))
 
 
 def _joined(waiting: list[_Open], sign: StatusInput) -> bool:
