@@ -17,6 +17,7 @@ from tests.store.team import TeamProject
 from tests.sync.faults import (
     Fault,
     FaultProxy,
+    ProxyRequest,
     after_the_server,
     always,
     fault_proxy,
@@ -171,6 +172,25 @@ def forget_what_arrived(shared: Shared) -> None:
     with closing(TeamClient(shared.server.url, shared.server.key(shared.project.person))) as client:
         sender.StorySender(client, remote, "test").retract(what)
     assert shared.rows() == []
+
+
+def test_a_story_that_the_server_fails_at_holds_up_no_other(shared: Shared) -> None:
+    laptop = shared.laptop
+    told = laptop.transcript("other")
+    shas = [laptop.work(told, f"Paint wall {number}") for number in range(2)]
+    laptop.git("push", "-q", "origin", "main")
+    laptop.ingest()
+
+    def failing(request: ProxyRequest) -> bool:
+        poisoned = shared.session_id.encode() in request.body
+        return poisoned and request.answer(500, b'{"detail":"scripted"}')
+
+    shared.proxy.faults[:] = [failing]
+    assert "scripted" in (laptop.sync().remotes[0].error or "")
+    assert laptop.states() == {shared.sha: WAITS, **dict.fromkeys(shas, SENT)}
+    shared.proxy.faults.clear()
+    laptop.time.ms = laptop.outbox()[shared.sha].next_at
+    assert laptop.sync().sent == 1
 
 
 def test_what_waits_for_a_person_is_not_tried_before_the_person_did_something(

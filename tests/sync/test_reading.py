@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import time
@@ -111,6 +112,34 @@ def test_a_session_that_a_search_found_is_shown_and_restored(mates: Mates, cli: 
     assert "From Ann" in written, "the new session is marked as theirs"
     assert made.json["session_id"] != name
     assert cli("show", "ffffffffff").code != 0
+
+
+def test_what_was_restored_from_somebody_stays_theirs(mates: Mates, cli: Cli) -> None:
+    bob, number = mates.bob, mates.project.number
+    person = mates.server.team.new_person()
+    mates.server.team.admin.execute(
+        "INSERT INTO project_members VALUES(%s, %s, 'member')", (number, person)
+    )
+    bob.share(mates.server, mates.project, mates.server.key(person), "all")
+    made = Path(cli("restore", mates.sha, "--yes", "--json").json["path"])
+    bob.ingest()
+    listed = {entry["commit"]: entry for entry in cli("log", "--json").json}
+    assert listed[mates.sha]["from"] == "Ann", "the copy is no evidence"
+    told = bob.transcript("restored")
+    told.session_id = made.stem
+    told.lines = [json.loads(line) for line in made.read_text().splitlines()]
+    told.path = lambda home: made  # type: ignore[method-assign]
+    sha = bob.work(told, "Paint the gate", "now paint it like a heron")
+    bob.git("push", "-q", "origin", "main")
+    bob.ingest()
+    assert bob.sync().remotes[0].error is None
+    assert bob.states()[sha] == "sent"
+    assert mates.sha not in bob.states()
+    rows = mates.server.rows("SELECT sha FROM checkpoints WHERE person=%s", person)
+    assert rows == [(sha,)]
+    words = str(mates.server.rows("SELECT text FROM events WHERE person=%s", person))
+    assert "heron" in words
+    assert "why did the walrus leave?" not in words, "Ann shares her words herself"
 
 
 def test_a_list_of_commits_has_the_stories_of_others(mates: Mates, cli: Cli) -> None:

@@ -15,7 +15,7 @@ from tests.store.team import Team, TeamProject
 from tests.sync.laptop import Laptop, SharedServer, shared_server
 from tests.team.served import ServedTeam
 from whyfor.model.errors import StoreError
-from whyfor.service.share import keep_local
+from whyfor.service.share import keep_local, share
 from whyfor.store.objects import ObjectBlobs, open_objects
 from whyfor.sync.forget import forget_everywhere
 
@@ -133,6 +133,30 @@ def test_if_an_object_cannot_be_removed_the_whole_step_is_repeated(
     blobs = server.served.app.resources.blobs(project.number)
     contents = [blobs.get(digest) for digest in blobs.digests()]
     assert VALUE not in str(contents) + words_of(server.served, project)
+
+
+def test_what_was_taken_back_and_shared_again_is_there_again(
+    laptop: Laptop, server: SharedServer
+) -> None:
+    project = server.served.project()
+    told = laptop.transcript("again")
+    sha = laptop.work(told, "Mend the gate", "said the walrus")
+    laptop.git("push", "-q", "origin", "main")
+    laptop.ingest()
+    laptop.share(server, project, server.key(project.person))
+    laptop.sync()
+    name = f"claude:{told.session_id}"
+    for reference, between in ((sha, True), (sha, False), (name, True), (name, False)):
+        keep_local(laptop.settings, reference, laptop.repo)
+        if between:
+            assert laptop.sync().remotes[0].error is None
+            assert "walrus" not in words_of(server.served, project)
+        share(laptop.settings, reference, laptop.repo)
+        assert laptop.sync().remotes[0].error is None
+        assert laptop.states()[sha] == "sent"
+        assert "walrus" in words_of(server.served, project), (reference, between)
+        rows = server.rows("SELECT sha FROM checkpoints WHERE team_project=%s", project.number)
+        assert rows == [(sha,)], (reference, between)
 
 
 def test_what_one_person_takes_back_stays_with_another_who_shared_the_same(

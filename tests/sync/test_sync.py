@@ -20,7 +20,7 @@ from whyfor.service.tasks import SpokenTask, say_task
 from whyfor.service.team_link import team_link
 from whyfor.store.open import reading_local
 from whyfor.sync.forget import forget_everywhere
-from whyfor.sync.remotes import load_remotes, save_remote
+from whyfor.sync.remotes import ServerKey, load_remotes, save_key, save_remote
 
 
 def test_a_pushed_commit_and_its_conversation_reach_the_team(
@@ -194,15 +194,16 @@ def test_a_teammate_reads_and_restores_what_somebody_pushed(
     laptop.ingest()
     laptop.share(server, project, server.key(project.person))
     laptop.sync()
-    mate = Laptop(tmp_path / "mate", origin, "mate")
-    own = mate.transcript("own")
-    own.prompt("unrelated")
-    own.save(mate.home)
-    mate.ingest()
-    mate.share(server, project, server.key(project.add("viewer")))
+    mate = Laptop(tmp_path / "mate", origin, "mate")  # who never ran an agent
     for name, value in mate.settings.env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(mate.repo)
+    save_key(mate.settings, server.url, ServerKey(server.key(project.add("viewer"))))
+    added = cli("remote", "add", server.url, "--share", "all")
+    assert added.code == 0, added.err
+    assert "Nothing of yours leaves" in added.err + added.out
+    [remote] = load_remotes(mate.settings).remotes
+    assert (remote.team_project, remote.share) == (project.number, "ask")
     shown = cli("show", sha)
     assert shown.code == 0, shown.err
     assert "why did the walrus leave?" in shown.out
@@ -228,6 +229,38 @@ def test_a_teammate_reads_and_restores_what_somebody_pushed(
     away = cli("show", "HEAD~1")
     assert time.monotonic() - begun < 5
     assert "could not be asked" in away.out + away.err
+
+
+def test_what_is_shared_elsewhere_is_asked_about_again_and_sent_there_whole(
+    laptop: Laptop,
+    server: SharedServer,
+    monkeypatch: pytest.MonkeyPatch,
+    cli: Callable[..., Result],
+) -> None:
+    project = server.served.project()
+    other = server.served.project()
+    membership = (other.number, project.person, "member")
+    server.team.admin.execute("INSERT INTO project_members VALUES(%s, %s, %s)", membership)
+    told = laptop.transcript("moved")
+    sha = laptop.work(told, "Mend the gate")
+    laptop.git("push", "-q", "origin", "main")
+    laptop.ingest()
+    laptop.share(server, project, server.key(project.person))
+    assert laptop.sync().sent == 1
+    for name, value in laptop.settings.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(laptop.repo)
+
+    def add(*options: str) -> bool:
+        assert cli("remote", "add", server.url, *options).code == 0
+        return load_remotes(laptop.settings).remotes[0].confirmed_at is not None
+
+    assert add("--project", str(project.number)), "nothing is new"
+    assert not add("--project", str(project.number), "--share", "all"), "more leaves than before"
+    assert not add("--project", str(other.number)), "it leaves to others"
+    assert cli("sync", "--yes").code == 0
+    rows = server.rows("SELECT team_project FROM checkpoints WHERE sha=%s ORDER BY 1", sha)
+    assert rows == [(project.number,), (other.number,)]
 
 
 def test_what_is_forgotten_everywhere_never_comes_back(

@@ -58,7 +58,9 @@ def add(url: str, project: str | None, share: str, as_json: bool) -> None:
     else:
         say(f"{found.project} is shared through {found.url} ({found.share}).")
         say("There is no search, and there are no roles: who can read it can read every story.")
-    if not found.confirmed:
+    if found.reads_only:
+        say("You read what others share. Nothing of yours leaves: you are a viewer of the project.")
+    elif not found.confirmed:
         say("Nothing has left yet. See what would, and agree: whyfor sync")
 
 

@@ -23,6 +23,7 @@ from whyfor.service.sync import (
 )
 from whyfor.terminal import confirm, say
 
+_LATER = {"push": "what you push", "all": "every session", "ask": "what you name"}
 _SHOWN = 20  # stories of one list
 
 
@@ -85,7 +86,8 @@ def _ask(settings: Settings, remote: Remote, as_json: bool) -> None:
     for each, stories in preview_sync(settings):
         if each.project == remote.project:
             _list(each, stories)
-    if not confirm(f"Send this to {remote.url}, and what you push from now on?", stderr=True):
+    question = f"Send this to {remote.url}, and {_LATER[remote.share]} from now on?"
+    if not confirm(question, stderr=True):
         raise click.Abort
 
 

@@ -62,6 +62,14 @@ class Session(msgspec.Struct, frozen=True):
         return self.original or self.name
 
     @property
+    def given(self) -> int:
+        """The last event that was restored from a session that is not here, such as a teammate's;
+        0 if there is none."""
+        if self.copy_of is not None or self.parent_session_id is not None:
+            return 0
+        return self.own_from - 1
+
+    @property
     def unopened(self) -> bool:
         """Whether it is a copy in which nothing was said yet."""
         return self.own_from > 1 and not self.messages
@@ -169,3 +177,5 @@ class CandidateSession(msgspec.Struct, frozen=True, array_like=True):
     last_seq: int
     linked: int  # how much of it earlier runs have looked at
     cwd: str | None = None
+    # the last event that was restored from a session that is not here, such as a teammate's
+    given: int = 0

@@ -8,11 +8,15 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from whyfor.capture.ingest import wall_clock
+from whyfor.capture.recover import writing
 from whyfor.config import Settings
-from whyfor.git.identity import normalise
+from whyfor.git.identity import identify, normalise
 from whyfor.git.place import name_place
 from whyfor.git.pushed import remote_urls
+from whyfor.locks import LOCK_WAIT
 from whyfor.model.errors import BadInput, NotFound
+from whyfor.model.paths import to_text
 from whyfor.model.sessions import Project
 from whyfor.model.sync import (
     HELD,
@@ -26,9 +30,9 @@ from whyfor.model.sync import (
     TeamProjectName,
     TokenOwner,
 )
-from whyfor.store.open import reading_local
+from whyfor.store.open import journal, reading_local
 from whyfor.story.commit_lookup import require_checkout
-from whyfor.story.repositories import repository_at
+from whyfor.story.repositories import ensure_project, repository_at
 from whyfor.sync.client import QUICK, TeamClient
 from whyfor.sync.git_remote import (
     check_repository,
@@ -46,6 +50,7 @@ from whyfor.sync.remotes import (
 )
 from whyfor.sync.worker import reconcile
 
+VIEWER = "viewer"
 _HERE = "Go to the repository that you want to share, then try again."
 
 
@@ -68,42 +73,60 @@ class RemoteState(msgspec.Struct, frozen=True):
     oldest_waiting: int | None  # since when
     next_try: int | None
     error: str | None
+    reads_only: bool = False  # found when it is added: this person may not send to the project
 
 
 def project_here(settings: Settings, cwd: Path) -> Project:
-    """Return the project of a folder. Raises NotFound if it is no repository, or nothing is known
-    of it."""
+    """Return the project of a folder; one that no session of this machine ran in becomes known.
+    Raises NotFound if the folder is no repository, or one without commits and remotes."""
     place = require_checkout(name_place(cwd), _HERE)
-    with reading_local(settings) as store:
-        found = repository_at(store, place)
-    if found is None or found.id == 0:
-        raise NotFound("no session of this repository is kept", "Read what there is: whyfor ingest")
-    return found.project
+    if settings.database.exists():
+        with reading_local(settings) as store:
+            found = repository_at(store, place)
+        if found is not None and found.id:
+            return found.project
+    if identify(to_text(place), named=True).evidence == "path":
+        raise NotFound("this repository has no commit and no remote yet", "Commit something first.")
+    with writing(settings, LOCK_WAIT) as store:
+        identity = ensure_project(store, journal(settings), place, wall_clock())
+        learned = store.projects.find(identity)
+    if learned is None:
+        raise NotFound("this repository is not known here", _HERE)
+    return learned[1]
 
 
 def add_remote(
     settings: Settings, cwd: Path, url: str, name: str | None, share: str
 ) -> RemoteState:
-    """Share the repository around `cwd`. Nothing leaves before a person has seen what would.
-    Raises BadInput if there are several projects, and none is named."""
+    """Share the repository around `cwd`. Nothing leaves before a person has seen what would; of
+    somebody who may only read the project, nothing leaves at all. Raises BadInput if there are
+    several projects, and none is named."""
     if share not in SHARES:
         raise BadInput(f"no such way to share: {share}", f"Ways: {', '.join(SHARES)}.")
     project = project_here(settings, cwd)
+    reads_only = False
     if is_git_address(url):
         remote = Remote(project.identity, _repository_address(url, cwd), 0, "", share)
     else:
         address = server_url(url)
         chosen = _choose_project(settings, address, name, project.name)
+        reads_only = chosen.role == VIEWER
+        share = "ask" if reads_only else share
         remote = Remote(project.identity, address, chosen.id, chosen.name, share)
     before = {each.project: each for each in load_remotes(settings).remotes}.get(project.identity)
-    if before is not None and (before.url, before.team_project) == (
-        remote.url,
-        remote.team_project,
-    ):
-        remote = replace(before, share=share, name=remote.name)
+    if before is not None and _place(before) == _place(remote):
+        remote = _with_terms(replace(before, name=remote.name), share)
+    elif before is not None:
+        _forget_remote(settings, before)  # nothing of what the other place has is there
     decided = save_remote(settings, remote)
     reconcile(settings, decided, 0)
-    return remote_state(settings, remote)
+    return replace(remote_state(settings, remote), reads_only=reads_only)
+
+
+def _with_terms(remote: Remote, share: str) -> Remote:
+    """Return a remote with other terms. Who agreed to less has not agreed to every session."""
+    wider = share == "all" and remote.share != "all"
+    return replace(remote, share=share, confirmed_at=None if wider else remote.confirmed_at)
 
 
 def _repository_address(given: str, cwd: Path) -> str:
@@ -125,13 +148,12 @@ def _choose_project(settings: Settings, url: str, name: str | None, here: str) -
         raise BadInput(f"nobody is logged in to {url}", f"Log in first: whyfor login {url}")
     with closing(TeamClient(url, key.token, QUICK)) as client:
         owner = client.get("/api/v1/sync/whoami", TokenOwner)
-    writable = [each for each in owner.projects if each.role != "viewer"]
     wanted = name or here
-    found = [each for each in writable if wanted in (each.name, str(each.id))]
-    if not found and name is None and len(writable) == 1:
-        found = writable
+    found = [each for each in owner.projects if wanted in (each.name, str(each.id))]
+    if not found and name is None and len(owner.projects) == 1:
+        found = list(owner.projects)
     if not found:
-        names = ", ".join(each.name for each in writable) or "none"
+        names = ", ".join(each.name for each in owner.projects) or "none"
         raise BadInput(
             f"which project of the team is this? yours are: {names}",
             f"Name it: whyfor remote add {url} --project NAME",
@@ -142,6 +164,11 @@ def _choose_project(settings: Settings, url: str, name: str | None, here: str) -
 def remove_remote(settings: Settings, cwd: Path) -> Remote:
     """Share the repository no longer. What was sent stays with the team."""
     remote = require_remote(settings, project_here(settings, cwd).identity)
+    _forget_remote(settings, remote)
+    return remote
+
+
+def _forget_remote(settings: Settings, remote: Remote) -> None:
     after = change_remotes(
         settings,
         lambda before: replace(
@@ -149,7 +176,10 @@ def remove_remote(settings: Settings, cwd: Path) -> Remote:
         ),
     )
     reconcile(settings, after, 0)
-    return remote
+
+
+def _place(remote: Remote) -> tuple[str, int]:
+    return remote.url, remote.team_project
 
 
 def change_remote(
@@ -160,7 +190,7 @@ def change_remote(
     if share is not None:
         if share not in SHARES:
             raise BadInput(f"no such way to share: {share}", f"Ways: {', '.join(SHARES)}.")
-        remote = replace(remote, share=share)
+        remote = _with_terms(remote, share)
     if paused is not None:
         remote = replace(remote, paused=paused)
     reconcile(settings, save_remote(settings, remote), 0)

@@ -13,7 +13,7 @@ from whyfor.agents import RECORDED
 from whyfor.config import Settings
 from whyfor.git.place import name_place
 from whyfor.model.errors import BadInput, NotFound
-from whyfor.model.sync import COMMIT, HELD, RETRACT, SENT, SESSION, WAITS, OutboxItem
+from whyfor.model.sync import COMMIT, HELD, LOCAL, RETRACT, SENT, SESSION, WAITS, OutboxItem
 from whyfor.store.open import LocalStore, reading_local
 from whyfor.store.protocol import OutboxStore
 from whyfor.story.commit_lookup import is_commit, require_commit
@@ -38,6 +38,7 @@ class _Place(msgspec.Struct, frozen=True):
     thing: SharedThing
     project: int | None  # None: its project is not shared
     stories: list[OutboxItem]  # sent stories with the same sessions
+    held: list[OutboxItem] = []  # stories of a session that stay here
 
 
 def share(settings: Settings, reference: str, cwd: Path) -> SharedThing:
@@ -54,9 +55,15 @@ def share(settings: Settings, reference: str, cwd: Path) -> SharedThing:
         kept = tuple(each for each in before.keep_local if each != name)
         return replace(before, keep_local=kept, shared=_with(before.shared, name))
 
-    change_remotes(settings, decide)
+    decided = change_remotes(settings, decide)
     project, now = place.project, int(time.time() * 1000)
-    change_outbox(settings, lambda outbox: outbox.put(project, place.thing.kind, name, WAITS, now))
+    freed = [item.id for item in place.held if item.name not in decided.keep_local]
+
+    def change(outbox: OutboxStore) -> None:
+        outbox.set_states(freed, LOCAL)  # until it is looked at whether they were pushed
+        outbox.put(project, place.thing.kind, name, WAITS, now)
+
+    change_outbox(settings, change)
     return place.thing
 
 
@@ -103,17 +110,19 @@ def _find(settings: Settings, reference: str, cwd: Path) -> _Place:
             name = require_commit(store, reference, name_place(cwd))
             project = store.checkpoints.project_of(name)
             stories = [item for item in _beside(store, name) if item.name != name]
+            held: list[OutboxItem] = []
         else:
             session = find_session(store, reference)
             name = session.name
             known = store.projects.find(session.project) if session.project else None
             project = known[0] if known else None
             stories = _stories(store, [session.id])
+            held = _stories(store, [session.id], HELD)
         items = [item for item in store.outbox.items() if item.name == name]
         was_sent = any(item.sent_at is not None for item in items)
         was_sent = was_sent or (bool(stories) and not commit)
     thing = SharedThing(COMMIT if commit else SESSION, name, was_sent)
-    return _Place(thing, project if project in shares else None, stories)
+    return _Place(thing, project if project in shares else None, stories, held)
 
 
 def _beside(store: LocalStore, sha: str) -> list[OutboxItem]:
@@ -123,6 +132,6 @@ def _beside(store: LocalStore, sha: str) -> list[OutboxItem]:
     return _stories(store, store.sessions.numbers(names).values())
 
 
-def _stories(store: LocalStore, sessions: Iterable[int]) -> list[OutboxItem]:
+def _stories(store: LocalStore, sessions: Iterable[int], state: str = SENT) -> list[OutboxItem]:
     told = store.checkpoints.of_sessions(list(sessions))
-    return [item for item in store.outbox.items(states=[SENT]) if item.name in told]
+    return [item for item in store.outbox.items(states=[state]) if item.name in told]

@@ -829,6 +829,9 @@ class OutboxStore(Protocol):
     def forget_sent(self, project: int, agent: str, paths: Iterable[str]) -> None:
         """Forget what the server had of sources."""
 
+    def forget_digests(self, project: int) -> None:
+        """Forget what was sent of each story: whichever is sent next is sent whole."""
+
     def add_try(self, tried: SyncTry) -> None:
         """Save what came of a try; the oldest are deleted."""
 

@@ -44,9 +44,12 @@ class RemoteDown(RemoteFault):
     kind = "remote_down"
     retried = True
 
-    def __init__(self, message: str, hint: str = "", wait: float | None = None) -> None:
+    def __init__(
+        self, message: str, hint: str = "", wait: float | None = None, *, answered: bool = False
+    ) -> None:
         super().__init__(message, hint)
         self.wait = wait  # seconds, if the server said so
+        self.answered = answered  # by the server: it may be this request alone
 
 
 class NeedsLogin(RemoteFault):
@@ -179,7 +182,8 @@ class TeamClient:
         if answer.status == 429:
             raise RemoteDown(message or "the server wants us to slow down", "", wait)
         if answer.status in _TRANSIENT:
-            raise RemoteDown(message or f"the server answered {answer.status}", "", wait)
+            words = message or f"the server answered {answer.status}"
+            raise RemoteDown(words, "", wait, answered=True)
         fault, hint = _FAULTS.get(answer.status, (RemoteRejected, "Is it a Whyfor server?"))
         raise fault(message or f"the server answered {answer.status}", hint)
 

@@ -2,8 +2,9 @@
 
 A session is shared from its beginning to the end of the last range that belongs to a pushed commit:
 what was said before is the context of what came of it. Left out are the ranges of commits that were
-not pushed, of other projects' commits, and of commits that a person holds back; nothing after the
-last pushed commit leaves. The unit is the record: a record leaves whole or not at all.
+not pushed, of other projects' commits, and of commits that a person holds back, and what was
+restored from somebody else; nothing after the last pushed commit leaves. The unit is the record: a
+record leaves whole or not at all.
 """
 
 from __future__ import annotations
@@ -41,10 +42,12 @@ def select_session(
     store: Store, session: Session, pushed: Container[str], *, whole: bool
 ) -> SessionSelection:
     """Return what of a session leaves, given the commits that were pushed; all of it if `whole`."""
+    # somebody else's words, which they share themselves
+    given = [(1, session.given)] if session.given else []
     if whole:
-        return SessionSelection(session, EVERYTHING)
+        return SessionSelection(session, EVERYTHING, tuple(given))
     shared: list[Range] = []
-    withheld: list[Range] = []
+    withheld: list[Range] = [*given]
     for sha, checkpoint in store.checkpoints.of_sessions([session.id]).items():
         ranges = _ranges(checkpoint, session)
         if sha in pushed:

@@ -67,6 +67,7 @@ FIRST_WAIT = 300  # seconds until an item is tried again
 LONGEST_WAIT = 6 * 3600
 _DAY = 86_400_000
 _WRITE_WAIT = 60.0  # seconds for others who write to the database
+_IN_A_ROW = 2  # items that a server may fail at until it counts as down
 _LOOK_BACK = 30 * 60_000  # ms in which a push to an address is asked about
 
 
@@ -172,6 +173,7 @@ class RemotePass:
         self.report = RemoteReport(remote.project, remote.url)
         self.project = 0
         self._took_back = False
+        self._in_a_row = 0  # items that failed
 
     def run(self) -> RemoteReport:
         begun = self.clock.now()
@@ -256,7 +258,8 @@ class RemotePass:
         if self.remote.share == "all":
             recent = store.sessions.recent(self.project, 0, 100_000)
             numbers = [number for number, _ in recent]
-            wanted += [each.name for each in store.sessions.by_number(numbers).values()]
+            found = store.sessions.by_number(numbers).values()
+            wanted += [each.name for each in found if not each.unopened]
         known = {item.name for item in store.outbox.items(self.project) if item.kind == SESSION}
         return [name for name in dict.fromkeys(wanted) if name not in known]
 
@@ -265,7 +268,9 @@ class RemotePass:
         with reading_local(self.settings) as store:
             waiting = store.outbox.items(self.project, [WAITS])
         self.report.waiting = len(waiting)
-        return [item for item in waiting if item.next_at <= now]
+        due = [item for item in waiting if item.next_at <= now]
+        # what failed before comes last, so that it holds up nothing else
+        return sorted(due, key=lambda item: (item.kind not in (FORGET, RETRACT), item.next_at))
 
     # -- sending -----------------------------------------------------------------------------------
 
@@ -273,10 +278,13 @@ class RemotePass:
         with closing(self._sender()) as sender, reading_local(self.settings) as store:
             packer = StoryPacker(self.settings, store, store.blobs)
             stories = StoryChooser(store, self.decided, self.remote, self.project)
+            self._in_a_row = 0
             for item in due:
                 try:
                     self._send_item(item, stories, packer, sender)
+                    self._in_a_row = 0
                 except RemoteFault as fault:
+                    self._in_a_row += 1
                     if self._failed(item, fault, due):
                         break
                 except WhyforError as error:
@@ -332,7 +340,7 @@ class RemotePass:
     ) -> None:
         if item.kind in (FORGET, RETRACT):
             sender.retract(_retraction(item))
-            change_outbox(self.settings, lambda outbox: outbox.remove(item.id))
+            change_outbox(self.settings, lambda outbox: self._taken_back(outbox, item))
             self.report.sent += 1
             self._took_back = True
             return
@@ -346,7 +354,7 @@ class RemotePass:
             item = replace(item, size=package.size, redacted=places)
             self._save(item, [])
         sources: list[SentSource] | None = None
-        if digest != item.digest or item.sent_at is None:
+        if digest != item.digest or item.sent_at is None or self._took_back:
             known = stories.sent
             sources = self._sent_twice(
                 lambda: sender.send(package, lambda each: known.get(_key(each)))
@@ -377,10 +385,17 @@ class RemotePass:
         except RemoteRejected:
             return send()
 
+    def _taken_back(self, outbox: OutboxStore, item: OutboxItem) -> None:
+        """What the server deleted may have been a part of any story: none counts as sent as it is,
+        so that one that is shared again is sent again."""
+        outbox.remove(item.id)
+        outbox.forget_digests(self.project)
+
     def _withdraw(self, item: OutboxItem, sender: AnySender) -> None:
         """A story that is no more, or is to stay here: the server forgets it too."""
         if item.sent_at is not None and not self._is_forgotten(item):
             sender.retract(_retraction(item))
+            change_outbox(self.settings, lambda outbox: outbox.forget_digests(self.project))
             self._took_back = True
         held = item.name in self.decided.keep_local
         if held or (item.kind == COMMIT and self._exists(item.name)):
@@ -417,8 +432,9 @@ class RemotePass:
             self._postpone(due, fault, _DAY)
             return True
         if isinstance(fault, RemoteDown):
-            self._postpone(due, fault, None)
-            return True
+            alone = fault.answered and item.kind in (COMMIT, SESSION) and self._in_a_row < _IN_A_ROW
+            self._postpone([item] if alone else due, fault, None)
+            return not alone
         self._refuse(item, fault)
         return fault.kind in ("not_member", "quota")
 

@@ -13,6 +13,7 @@ from whyfor.store.sql.filters import as_json
 _CANDIDATE = """
     s.id, s.agent, s.session_id, s.parent, s.project_id, s.started_at, s.ended_at, s.last_seq
 """
+_GIVEN = "iif(s.copy_of IS NULL AND s.parent IS NULL, s.own_from - 1, 0)"
 
 
 class SqliteLinks:
@@ -53,7 +54,7 @@ class SqliteLinks:
         rows = fetch(
             self.db,
             f"""
-            SELECT {_CANDIDATE}, coalesce(l.last_seq, -1), s.cwd
+            SELECT {_CANDIDATE}, coalesce(l.last_seq, -1), s.cwd, {_GIVEN}
             FROM sessions s
             LEFT JOIN linked l ON l.session_id=s.id AND l.project_id=?1
             WHERE s.project_id=?1
@@ -66,8 +67,15 @@ class SqliteLinks:
         return [CandidateSession(*row) for row in rows]
 
     def candidate(self, agent: str, session_id: str) -> CandidateSession | None:
-        sql = f"SELECT {_CANDIDATE}, -1, s.cwd FROM sessions s WHERE s.agent=? AND s.session_id=?"
-        row = first_row(self.db, sql, (agent, session_id))
+        row = first_row(
+            self.db,
+            f"""
+            SELECT {_CANDIDATE}, -1, s.cwd, {_GIVEN}
+            FROM sessions s
+            WHERE s.agent=? AND s.session_id=?
+            """,
+            (agent, session_id),
+        )
         return CandidateSession(*row) if row else None
 
     def activity(self, session: int, most: int | None = None) -> tuple[int, bytes] | None:

@@ -147,6 +147,9 @@ class SqliteOutbox:
             [(project, agent, path) for path in paths],
         )
 
+    def forget_digests(self, project: int) -> None:
+        self.db.execute("UPDATE outbox SET digest=NULL WHERE project_id=?", (project,))
+
     def add_try(self, tried: SyncTry) -> None:
         self.db.execute(
             "INSERT INTO sync_tries(at, why, project, sent, refused, error, took) "

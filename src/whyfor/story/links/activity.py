@@ -80,6 +80,12 @@ class SessionActivity(msgspec.Struct):
         """What was done after an event."""
         return [act for acts in (self.written, self.made) for act in acts if act.seq > seq]
 
+    def after(self, seq: int) -> SessionActivity:
+        """Only what was done after an event: what was restored before it is somebody else's."""
+        written = [act for act in self.written if act.seq > seq]
+        made = [act for act in self.made if act.seq > seq]
+        return msgspec.structs.replace(self, written=written, made=made)
+
     def placed(self, seq_at: Callable[[int], int]) -> SessionActivity:
         """A subagent's acts, each at the event its main session was at by then."""
         replace = msgspec.structs.replace

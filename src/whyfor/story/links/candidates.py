@@ -93,6 +93,8 @@ class Candidates:
             if last < row.last_seq:
                 found = acts(self.store.conversation.events(row.id, last + 1), found)
                 self.fresh.append((row.id, row.last_seq, msgspec.msgpack.encode(found)))
+            if row.given:
+                found = found.after(row.given)
             found = with_records(found, self._shells.of(row.id))
             self._acts[row.id] = found
         return found
@@ -144,7 +146,7 @@ class Candidates:
         origins = self.store.links.origins(session)
         spoken = self.store.conversation.copied_marks
         own = spoken(session) if origins else {}
-        ends = [0]
+        ends = [next((row.given for row in self.rows if row.id == session), 0)]
         for origin in origins:
             copies = {seq: own[line] for line, seq in spoken(origin).items() if line in own}
             cuts = self.store.checkpoints.cuts(origin)
