@@ -263,6 +263,7 @@ def test_everything_can_be_narrowed_to_a_task(
     worker.end(cli)
     other = Worker("other", shop, home)
     other.ask("Mend the herring elsewhere")
+    other.run("update", "tw-2", "--claim")
     other.end(cli)
 
     def sessions(*words: str) -> set[str]:
@@ -273,6 +274,10 @@ def test_everything_can_be_narrowed_to_a_task(
     assert sessions("sessions") == {worker.id, other.id}
     assert sessions("sessions", "--task", "tw-1") == {worker.id}
     assert sessions("search", "herring", "--task", "TW-1") == {worker.id}
+    stories = json.loads(cli("search", "print", "--task", "tw-1", "--json").out)
+    assert [hit["subject"] for hit in stories if hit["type"] == "commit"] == ["Print one"]
+    stories = json.loads(cli("search", "print", "--task", "tw-2", "--json").out)
+    assert [hit for hit in stories if hit["type"] == "commit"] == []
     assert json.loads(cli("stats", "--task", "tw-1", "--json").out)["sessions"] == 1
     commits = json.loads(cli("log", "--task", "tw-1", "--json").out)
     assert [one["subject"] for one in commits] == ["Print one"]

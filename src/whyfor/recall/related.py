@@ -13,6 +13,7 @@ from whyfor.model.query import Filters, Query
 from whyfor.recall.query import content
 from whyfor.recall.snippets import WordFinder, has_all_words, has_words, word_finders
 from whyfor.store.protocol import SharedStore
+from whyfor.story.tasks.board import task_commits
 
 _SEVERAL = 3  # words of which one may be missing
 
@@ -46,6 +47,9 @@ def fitting_commits(
     finders = word_finders(msgspec.structs.replace(wanted, clauses=single), stem)
     words = [finder.literal for finder in finders if finder.literal.isascii()]
     found = store.search.commits(words, filters, limit)
+    if filters.task:  # a session may have worked on several
+        own = task_commits(store, filters.task)
+        found = [commit for commit in found if commit.sha in own]
     return [
         commit for commit in found if has_all_words("\n".join(commit_texts(commit)), wanted, stem)
     ]

@@ -160,7 +160,8 @@ def shared_hits(settings: Settings, wanted: SharedSearch) -> SharedHits:
     hits: list[TeamHit] = []
     for remote, answer in zip(remotes, ask_all(jobs), strict=True):
         if isinstance(answer, RemoteFault):
-            trouble = trouble or answer.message
+            known_here_only = asked.get("task") and answer.kind == "not_member"
+            trouble = trouble or ("" if known_here_only else answer.message)
             continue
         for hit in answer:
             hits.append(msgspec.structs.replace(hit, project=remote.project))

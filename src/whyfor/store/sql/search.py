@@ -63,6 +63,12 @@ class SqlSearch:
             )
             values += [as_json(agents)] if agents else []
             values += [filters.branch] if filters.branch else []
+        if filters.task:
+            where.append(
+                "EXISTS (SELECT 1 FROM parts q JOIN task_runs r ON r.session_id=q.session_id "
+                "WHERE q.sha=c.sha AND r.key=?)"
+            )
+            values.append(filters.task)
         rows = fetch(
             self.db,
             "SELECT c.sha, c.subject, c.committed_at, c.evidence, c.confidence, p.identity, "
