@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from tests.transcripts import Transcript
 from whyfor.config import Settings
-from whyfor.model.stats import FailedCommand, TurnTime
+from whyfor.model.stats import ApprovalWait, FailedCommand, TurnTime
 from whyfor.service.ingest import ingest
 from whyfor.service.insights import InsightsRequest
-from whyfor.service.insights_work import LEFT, check_rounds, session_times, work_overview
+from whyfor.service.insights_work import (
+    LEFT,
+    check_rounds,
+    session_times,
+    time_spans,
+    work_overview,
+)
 
 NOW = datetime(2026, 5, 31, 12, 0).astimezone()
 
@@ -34,6 +40,27 @@ def test_failing_checks_and_times_of_a_period(settings: Settings, home: Path) ->
     assert (found.now.worked, found.now.waited) == (90_000, 5_000)
     assert (found.now.turns.total, found.now.turns.median) == (0, None)
     assert found.before.open == 0
+    spans = [(span.first.day, span.last.day) for span in found.now.spans]
+    assert spans == [(2, 3), (4, 10), (11, 17), (18, 24), (25, 31)]
+    assert [span.total for span in found.now.spans] == [0, 0, 0, 95_000, 0]
+
+
+def test_the_time_of_each_part_of_a_period_is_told_apart() -> None:
+    day = datetime(2026, 5, 4, 12).astimezone()
+    start = round(day.timestamp() * 1000)
+    turns = [
+        TurnTime(1, 1, start, start + 60_000),
+        TurnTime(1, 2, start + 90_000, None),
+        TurnTime(1, 3, start + 100_000, start + 120_000),
+        TurnTime(2, 1, start + 86_400_000, start + 86_401_000),
+    ]
+    waits = [ApprovalWait(1, start + 1000, start + 6000), ApprovalWait(1, start, None)]
+    first, last = time_spans(turns, waits, day.date(), day.date() + timedelta(days=1))
+    assert (first.worked, first.waited, first.approval, first.unknown) == (
+        75_000, 30_000, 5000, 10_000,
+    )  # fmt: skip
+    assert (last.worked, last.total) == (1000, 1000)
+    assert len(time_spans(turns, waits, date(2026, 1, 1), date(2026, 12, 31))) == 12
 
 
 def test_rounds_are_counted_by_check_and_turn() -> None:

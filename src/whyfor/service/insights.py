@@ -79,6 +79,8 @@ class Failure(msgspec.Struct, frozen=True):
     kind: str
     title: str
     turns: int  # in which it happened at least once
+    share: float | None = None  # of 100 turns
+    before: float | None = None  # in the period before
 
 
 class FailureExample(msgspec.Struct, frozen=True):
@@ -141,13 +143,14 @@ def overview(settings: Settings, asking: InsightsRequest, now: datetime | None =
         tokens = total([row.tokens for row in counted])
         days = _days(store, filters, since, until)
         wrong = store.wrong(filters)
+        turns = sum(row.turns for row in counted)
         return Overview(
             since=since,
             until=until,
             sessions=sum(row.sessions for row in counted),
             recent=sum(row.recent for row in counted),
             subagents=sum(row.subagents for row in counted),
-            turns=sum(row.turns for row in counted),
+            turns=turns,
             turns_each=_middle(counted),
             told=told,
             commits=commits,
@@ -158,7 +161,7 @@ def overview(settings: Settings, asking: InsightsRequest, now: datetime | None =
             days=days,
             busiest=_busiest(days),
             waits=approval_waits(store, filters),
-            failures=_failures(wrong),
+            failures=_against(_failures(wrong, turns), _failures_before(library, where)),
             causes=_causes(library, wrong),
             projects=sorted({known.identity for _, known in library.projects.known()}),
             members=members,
@@ -282,11 +285,20 @@ def _middle(counted: list[SessionCounts]) -> float | None:
 
 def approval_waits(store: StatsStore, filters: Filters) -> ApprovalWaits:
     """Return how long agents waited for approvals."""
+    return spread_waits(asked_approvals(store, filters))
+
+
+def asked_approvals(store: StatsStore, filters: Filters) -> list[ApprovalWait]:
+    """Return when approvals were asked for and answered."""
     asked = _approvals_in_transcripts(store, filters)
     written = {one.session for one in asked}
     questions = names_of("question")  # asked through the same hook, but no approval
     announced = store.announced_approvals(filters, questions)
-    asked += [one for one in announced if one.session not in written]
+    return asked + [one for one in announced if one.session not in written]
+
+
+def spread_waits(asked: list[ApprovalWait]) -> ApprovalWaits:
+    """Return how many approvals waited how long."""
     answered = [one for one in asked if one.answered_at is not None]
     seconds = sorted(((one.answered_at or 0) - one.asked_at) / 1000 for one in answered)
     bars = [0] * (len(WAITS) + 1)
@@ -316,13 +328,32 @@ def _approvals_in_transcripts(store: StatsStore, filters: Filters) -> list[Appro
     return found + [ApprovalWait(session, at, None) for (session, _), at in opened.items()]
 
 
-def _failures(wrong: list[FailedStep]) -> list[Failure]:
+def _against(now: list[Failure], before: list[Failure]) -> list[Failure]:
+    """Add to failures how frequent they were in the period before."""
+    known = {one.kind: one.share for one in before}
+    return [msgspec.structs.replace(one, before=known.get(one.kind)) for one in now]
+
+
+def _failures_before(library: OpenStore, where: SessionFilter) -> list[Failure]:
+    """Return what went wrong in the period of the same length before another."""
+    since, until = date.fromisoformat(where.since or ""), date.fromisoformat(where.until or "")
+    begin, end = since - (until - since) - timedelta(days=1), since - timedelta(days=1)
+    earlier = msgspec.structs.replace(where, since=str(begin), until=str(end))
+    filters = parse_filters(library, earlier)
+    turns = sum(row.turns for row in library.stats.counted(filters, 0))
+    return _failures(library.stats.wrong(filters), turns) if turns else []
+
+
+def _failures(wrong: list[FailedStep], of_turns: int) -> list[Failure]:
     turns: dict[str, set[tuple[int, int]]] = {}
     for one in wrong:
         kind = kind_of(one.kind, one.head, one.ran)
         if kind is not None:
             turns.setdefault(kind, set()).add((one.session, one.turn))
-    found = [Failure(kind, title, len(turns.get(kind, ()))) for kind, title in KINDS.items()]
+    found = []
+    for kind, title in KINDS.items():
+        number = len(turns.get(kind, ()))
+        found.append(Failure(kind, title, number, 100 * number / of_turns if of_turns else None))
     return sorted(found, key=lambda failure: -failure.turns)
 
 

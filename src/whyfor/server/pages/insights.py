@@ -16,7 +16,7 @@ from whyfor.model.text import count
 from whyfor.server.charts import calendar, day_name, histogram
 from whyfor.server.cost_charts import cache_meters, change_words, cost_chart, cost_meters
 from whyfor.server.page import Kept, render_page
-from whyfor.server.work_charts import work_charts
+from whyfor.server.work_charts import time_rows, work_charts
 from whyfor.service.insights import (
     LATE,
     PERIODS,
@@ -92,12 +92,15 @@ def show(
             f"{count(getattr(found.tokens, name))} {word}" for name, word in _TOKENS
         ),
         active=active_days(found),
+        against=against,
+        tenths=lambda value: f"{value:.1f}",
         link=lambda **changed: insights_link(asking, **changed),
     )
 
 
 def _costs(settings: Settings, asking: InsightsRequest) -> Template:
     found = cost_overview(settings, asking)
+    work = work_overview(settings, asking)
     return render_page(
         "insights/cost.html",
         here="insights",
@@ -109,7 +112,8 @@ def _costs(settings: Settings, asking: InsightsRequest) -> Template:
         agents=cost_meters(found.by_agent),
         projects=cost_meters(found.by_project),
         caches=cache_meters(found.by_agent),
-        work=work_overview(settings, asking),
+        work=work,
+        times=time_rows(work),
         charts=work_charts,
         seconds=seconds,
         hours=hours,
@@ -188,7 +192,7 @@ def against(now: float | None, before: float | None, word: Callable[[float], str
     if now is None or before is None:
         return ""
     if word(now) == word(before):
-        return "same as before"
+        return "same"
     return f"{'↑' if now > before else '↓'} {word(abs(now - before))}"
 
 
