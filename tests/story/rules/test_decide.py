@@ -74,6 +74,21 @@ def test_deny_comes_before_ask_before_allow_and_never_before_allow() -> None:
     assert verdict("make test && git push", allow, rule("git push *", "deny")) == "deny"
 
 
+def test_what_a_rule_denies_is_denied_wherever_it_stands() -> None:
+    refused = rule("git push", "deny")
+    for line in (
+        'git push origin "$BRANCH"',
+        "for b in a b; do git push origin $b; done",
+        "x=1 git push > log.txt",
+        'echo "$(git push)"',
+        "if true\nthen git push\nfi",
+        "make test && git push --force &",
+    ):
+        assert verdict(line, refused) == "deny", line
+    for line in ('echo "git push $x"', "grep 'git push' $x", "git pull $x", 'git "$x" push'):
+        assert verdict(line, refused) == "abstain", line
+
+
 def test_a_star_in_a_denying_rule_stands_for_any_words() -> None:
     refused = rule("rclone sync * preview:*", "deny")
     assert verdict("rclone sync build/ preview:charts --checksum", refused) == "deny"

@@ -31,7 +31,9 @@ from whyfor.story.rules.bash_parser import bash_parser
 from whyfor.story.rules.decide import (
     EVERYWHERE,
     CommandRequest,
+    DecisionRule,
     RuleVerdict,
+    denying_rule,
     judge_command,
     rule_fault,
 )
@@ -250,16 +252,17 @@ def judge_request(
     )
     request.real_path = lambda path: to_text(Path(path).resolve())
     request.exists, request.names = os.path.lexists, folder_names
-    found = judge_command(request, decision_rules(rules), bash_parser())
-    return _tried(command, found)
+    known = decision_rules(rules)
+    return _tried(request, known, judge_command(request, known, bash_parser()))
 
 
-def _tried(command: str, found: RuleVerdict) -> TriedCommand:
+def _tried(request: CommandRequest, rules: list[DecisionRule], found: RuleVerdict) -> TriedCommand:
+    command = request.command
     parts = [TriedPart(part.argv, part.answer, part.rule, part.reason) for part in found.parts]
     never = next((part.argv[0] for part in parts if part.answer == "never"), "")
     if not parts:
         never = named_never(command)
-        parts = _seeming_parts(command)
+        parts = _seeming_parts(request, rules)
     return TriedCommand(
         command,
         found.answer,
@@ -271,11 +274,14 @@ def _tried(command: str, found: RuleVerdict) -> TriedCommand:
     )
 
 
-def _seeming_parts(command: str) -> list[TriedPart]:
+def _seeming_parts(request: CommandRequest, rules: list[DecisionRule]) -> list[TriedPart]:
     """Return what seems to be run by a command that cannot be judged, and what is said of it."""
     found = []
-    for words in seeming_commands(command)[:_PARTS]:
-        if words[0][:1] not in "-\\$<>#" and words[0].isprintable():
+    for words in seeming_commands(request.command)[:_PARTS]:
+        denying = denying_rule([words], rules, request)
+        if denying is not None:
+            found.append(TriedPart(words, "deny", denying.id, "a rule says so"))
+        elif words[0][:1] not in "-\\$<>#" and words[0].isprintable():
             reason = never_reason(words)
             why = f"{reason}: no rule can allow it" if reason else "cannot be judged in this line"
             found.append(TriedPart(words, "never" if reason else "abstain", "", why))

@@ -83,7 +83,7 @@ def _shape(row: ListedApproval) -> tuple[tuple[str, ...], tuple[str, ...]] | Non
     if never_reason(argv) is not None:
         return None
     run = rule_beginning(argv)
-    if find_table(argv) is None and len(run) < _LEAST_WORDS:
+    if find_table(argv) is None and len(run) < _LEAST_WORDS and not rule_fault(run, "allow"):
         run = argv  # what its other words make it do is not known: only this one command
     return (tuple(run), tuple(argv)) if run and not rule_fault(run, "allow") else None
 
@@ -108,8 +108,12 @@ def _suggestion(run: list[str], answers: _Answers) -> RuleSuggestion | None:
     days = {datetime.fromtimestamp(row.decision.asked_at / 1000).date() for row in rows}
     if len(rows) < ENOUGH or len(sessions) < SESSIONS or len(days) < DAYS:
         return None
-    if len(answers.variants) < VARIANTS and len(answers.variants) > 1:
-        run = _common(answers.variants)
+    if len(answers.variants) < VARIANTS:
+        only = next(iter(answers.variants))
+        if len(answers.variants) > 1:
+            run = _common(answers.variants)
+        elif find_table(list(only)) is None:
+            run = list(only)  # its second word may be a subcommand or a file
     projects = {row.project for row in rows}
     waits = sorted(row.decision.waited_ms or 0 for row in rows)
     refused = f"refused {answers.refused} times: no rule is suggested" if answers.refused else ""

@@ -21,7 +21,7 @@ from whyfor.story.rules.programs import (
     ProgramTable,
     find_table,
 )
-from whyfor.story.rules.shell_commands import GlobWord, Unjudged, read_commands
+from whyfor.story.rules.shell_commands import GlobWord, Unjudged, beginnings, read_commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -135,6 +135,9 @@ def judge_command(
     try:
         commands = read_commands(request.command, parser)
     except Unjudged as refusal:
+        denying = denying_rule(beginnings(request.command, parser), rules, request)
+        if denying is not None:
+            return RuleVerdict(DENY, "a rule says so", [], denying.id)
         return RuleVerdict(ABSTAIN, str(refusal), [])
     if request.top and not _is_below(request.cwd, request.top):
         return RuleVerdict(ABSTAIN, "it runs outside the project", [])
@@ -145,6 +148,18 @@ def judge_command(
             if part.answer == answer:
                 return RuleVerdict(answer, part.reason, parts, part.rule)
     return RuleVerdict(ALLOW, "every program of it is allowed", parts, parts[0].rule)
+
+
+def denying_rule(
+    commands: list[list[str]], rules: list[DecisionRule], request: CommandRequest
+) -> "DecisionRule | None":
+    """Return the rule that denies one of the commands; None if none does."""
+    for command in commands:
+        argv = _without_pager(command)
+        for rule in rules:
+            if rule.decision == DENY and _counts(rule, request) and _fits(rule.run, argv):
+                return rule
+    return None
 
 
 def _counts(rule: DecisionRule, request: CommandRequest) -> bool:

@@ -80,6 +80,38 @@ def read_commands(line: str, parser: "Parser") -> list[list[str]]:
     return found
 
 
+def beginnings(line: str, parser: "Parser") -> list[list[str]]:
+    """Return how the commands of a line begin, wherever they stand in it: their words up to the
+    first that is made when it runs. Only to refuse by: what a line does cannot be told by it."""
+    if len(line) > LONGEST or not line.isascii():
+        return []
+    found: list[list[str]] = []
+    pending = [parser.parse(line.encode()).root_node]
+    while pending:
+        node = pending.pop()
+        pending.extend(reversed(node.children))
+        if node.type == "command":
+            argv = _beginning(node)
+            if argv:
+                found.append(argv)
+    return found
+
+
+def _beginning(node: "Node") -> list[str]:
+    argv: list[str] = []
+    for child in node.children:
+        try:
+            if child.type == "command_name":
+                argv.append(_program(child))
+            elif child.type in _WORDS and argv:
+                argv.append(_word(child))
+            elif child.type != "variable_assignment":
+                return argv
+        except Unjudged:
+            return argv
+    return argv
+
+
 # -- the parser's reading ------------------------------------------------------------------------
 
 
