@@ -55,17 +55,20 @@ _OF_RESULTS = {
     "limit": r"\b429\b.{0,40}too many requests|rate limit exceeded",
     "network": r"\bECONN(?:REFUSED|RESET|ABORTED)\b|\bENOTFOUND\b|\bEAI_AGAIN\b|\bETIMEDOUT\b"
     r"|could not resolve host|name resolution|network is unreachable|no route to host"
-    r"|connection (?:timed out|refused|reset)",
-    "timeout": r"timed out after|command timed out|timeout of \d+ ?ms exceeded|deadline exceeded",
+    r"|connection ?(?:timed out|refused|reset)|FailedToOpenSocket|\b100% (?:packet )?loss",
+    "timeout": r"timed out after|command timed out|timeout (?:of )?\d+ ?ms exceeded"
+    r"|\btimeouterror\b|request timed out|deadline exceeded",
     "dependency": r"modulenotfounderror|no module named|cannot find (?:module|package)"
     r"|command not found|: not found$|could not find a version|unable to resolve dependency"
     r"|no matching (?:distribution|package)|is not recognized as an internal"
     r"|unresolved import|cannot find -l|package .{1,80} is not in",
     "type": r"\berror TS\d{3,5}\b|: error: .{0,200}\[[a-z][a-z-]+\]$|error\[E0\d{3}\]"
     r"|incompatible types|is not assignable to|found \d+ errors? in \d+ files?"
-    r"|cannot use .{1,80} \(.{0,80}type",
+    r"|cannot use .{1,80} \(.{0,80}type|error\[(?:invalid|unresolved|unsupported|possibly|missing)-"
+    r"[a-z-]+\]:",
     "test": r"\b[1-9]\d* (?:tests? )?fail(?:ed|ing|ures?)\b|^FAILED |--- FAIL|test result: FAILED"
-    r"|assertionerror|^FAIL\b|\bfailures?: [1-9]|tests?:\s+\d+ failed|^✗ |^\(fail\)",
+    r"|assertionerror|^FAIL\b|\bfailures?: [1-9]|tests?:\s+\d+ failed|^✗ |^\(fail\)"
+    r"|^ *[1-9]\d* fail$",
     "syntax": r"syntaxerror|syntax error|parse error|unexpected token|unterminated string"
     r"|indentationerror",
     "lint": r"\b(?:eslint|ruff|flake8|prettier|biome|clippy|golangci-lint|stylelint)\b"
