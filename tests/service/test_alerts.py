@@ -181,6 +181,9 @@ def test_a_service_gets_what_apprise_sends(settings: Settings, receiver: Receive
     assert [(way.way, way.to, way.error) for way in report.ways] == [("url", "json://…", None)]
     (posted,) = receiver.posted
     assert posted["title"] == "Test" and "This is a test" in posted["message"]
+    (settings.home / "config.toml").write_text('[notify]\nurl = ["bogus://topsecret"]\n')
+    (way,) = alert_ways(load(settings.env)).ways
+    assert "bogus://… is not an address" in (way.error or ""), "seen before an alert is lost"
 
 
 def test_a_service_that_fails_is_asked_three_times(receiver: Receiver) -> None:

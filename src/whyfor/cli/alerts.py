@@ -29,7 +29,7 @@ def command(context: click.Context, as_json: bool) -> None:
       whyfor alerts test
     """
     if context.invoked_subcommand is None:
-        _print(alert_ways(config.load()), as_json=as_json)
+        _print(alert_ways(config.load()), "set", as_json=as_json)
 
 
 @command.command("test")
@@ -45,7 +45,7 @@ def test(as_json: bool) -> None:
       whyfor alerts test --json
     """
     report = try_alerts(config.load(), _ring)
-    _print(report, as_json=as_json)
+    _print(report, "sent", as_json=as_json)
     if any(way.error for way in report.ways):
         sys.exit(1)
 
@@ -58,7 +58,7 @@ def _ring(text: str) -> None:
         stream.flush()
 
 
-def _print(report: AlertReport, *, as_json: bool) -> None:
+def _print(report: AlertReport, fine: str, *, as_json: bool) -> None:
     if as_json:
         print_json(wire_alerts(report))
         return
@@ -67,7 +67,7 @@ def _print(report: AlertReport, *, as_json: bool) -> None:
         print_note("No alerts are sent. Turn them on: docs/alerts.md")
         return
     for way in report.ways:
-        state = f"failed: {way.error}" if way.error else "ok"
+        state = f"failed: {way.error}" if way.error else fine
         out.print(f"{way.way:9} {way.to}  {state}", markup=False, highlight=False)
     quiet = f"; nothing at {report.quiet}" if report.quiet else ""
     print_note(f"Levels: {', '.join(report.levels)}{quiet}")

@@ -19,6 +19,20 @@ def has_apprise() -> bool:
     return find_spec("apprise") is not None
 
 
+def address_fault(url: str) -> str | None:
+    """Return what is wrong with an address, without sending anything; None if nothing is seen."""
+    if not has_apprise():
+        return MISSING
+    import apprise  # here: it takes as long to import as all the rest
+
+    logging.getLogger("apprise").disabled = True
+    return None if apprise.Apprise().add(url) else _unknown(url)
+
+
+def _unknown(url: str) -> str:
+    return f"[notify] url: {scheme(url)} is not an address that Apprise knows"
+
+
 def push(urls: list[str], head: str, body: str, pause: float = PAUSE) -> list[str]:
     """Send an alert to each address, three times at most; return what went wrong. Addresses hold
     keys: only their scheme is ever told."""
@@ -31,7 +45,7 @@ def push(urls: list[str], head: str, body: str, pause: float = PAUSE) -> list[st
     for url in urls:
         sender = apprise.Apprise()
         if not sender.add(url):
-            wrong.append(f"[notify] url: {scheme(url)} is not an address that Apprise knows")
+            wrong.append(_unknown(url))
         elif not _sent(lambda: bool(sender.notify(title=head, body=body)), pause):  # noqa: B023 - called at once
             wrong.append(f"{scheme(url)} did not take the alert, {TRIES} times")
     return wrong

@@ -14,7 +14,7 @@ from whyfor.live.notify import (
     notify_settings,
     send_notice,
 )
-from whyfor.live.push import scheme
+from whyfor.live.push import address_fault, scheme
 from whyfor.model.errors import BadInput
 
 HINT = "See: docs/alerts.md"
@@ -25,7 +25,7 @@ class AlertWay(msgspec.Struct, frozen=True):
 
     way: str  # desktop | command | url | terminal
     to: str
-    error: str | None = None  # of a test: why nothing arrived
+    error: str | None = None  # why nothing arrived, or would
 
 
 class AlertReport(msgspec.Struct, frozen=True):
@@ -38,7 +38,10 @@ class AlertReport(msgspec.Struct, frozen=True):
 def alert_ways(settings: Settings) -> AlertReport:
     """Return how alerts are sent. Raises BadInput if config.toml is not right."""
     wished = notify_settings(settings)
-    ways = [AlertWay(way, to) for way, to, _ in _ways(wished)]
+    ways = [
+        AlertWay(way, to, address_fault(alone.url[0]) if alone.url else None)
+        for way, to, alone in _ways(wished)
+    ]
     return AlertReport(ways, list(wished.levels), wished.quiet, notify_complaints(settings))
 
 
