@@ -28,6 +28,7 @@ def test_turns_have_their_labels_and_no_secrets(home: Path, cli: Cli, tmp_path: 
     )
     talk.prompt("Read it" + "y" * 30_000)
     talk.call("Bash", {"command": "pytest -q | tail"}, "3 passed")
+    talk.call("Bash", {"command": "git commit -am Read"}, "[main 126e95e] Read\n 1 file changed")
     talk.say("Read.")
     talk.save(home)
     cli("ingest")
@@ -35,14 +36,15 @@ def test_turns_have_their_labels_and_no_secrets(home: Path, cli: Cli, tmp_path: 
     sheet = cli("export", "--dataset", "--output", str(output), "--json").json
     rows = [json.loads(line) for line in output.read_text().splitlines()]
     assert [row["labels"] for row in rows] == [
-        {"commit_made": False, "tests_passed": True, "rejected": False},
-        {"commit_made": False, "tests_passed": None, "rejected": True},
-        {"commit_made": False, "tests_passed": None, "rejected": False},
+        {"commit_made": None, "tests_passed": True, "rejected": False},
+        {"commit_made": None, "tests_passed": None, "rejected": True},
+        {"commit_made": True, "tests_passed": None, "rejected": False},
     ]
     assert [step["outcome"] for step in rows[0]["steps"]] == ["failed", "ok"]
     assert rows[0]["steps"][1]["input"] == "pytest -q"
     assert SECRET not in output.read_text()
-    assert (sheet["turns"], sheet["steps"], sheet["rejected"], sheet["texts_cut"]) == (3, 4, 1, 1)
+    assert (sheet["turns"], sheet["steps"], sheet["rejected"], sheet["texts_cut"]) == (3, 5, 1, 1)
+    assert (sheet["commit_made"], sheet["commit_unknown"]) == (1, 2)
     assert sum(sheet["secrets_removed"].values()) >= 1
     beside = json.loads((tmp_path / "turns.jsonl.datasheet.json").read_text())
     assert {**beside, "made_at": 0} == {**sheet, "made_at": 0}

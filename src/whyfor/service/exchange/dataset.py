@@ -17,8 +17,10 @@ from whyfor.agents.base import flatten
 from whyfor.agents.tools import command_of, tool_kind, was_denied
 from whyfor.config import Settings
 from whyfor.files import replacing
+from whyfor.model.checkpoints import NOT_THEN
 from whyfor.model.errors import NotFound
 from whyfor.model.events import StoredEvent
+from whyfor.model.printed import printed
 from whyfor.model.query import SessionFilter
 from whyfor.model.reports import Conversation
 from whyfor.model.times import to_iso
@@ -36,7 +38,7 @@ _CUT = "\n[cut]"
 class DatasetLabels(msgspec.Struct, frozen=True):
     """What came of a turn. None means that it is not known."""
 
-    commit_made: bool
+    commit_made: bool | None  # None: no commit of its project is known here
     tests_passed: bool | None  # the last check of the turn, if its own exit code is known
     rejected: bool  # a call was denied, the turn was interrupted, or the person went back before it
 
@@ -78,6 +80,7 @@ class Datasheet(msgspec.Struct):
     turns: int = 0
     steps: int = 0
     commit_made: int = 0
+    commit_unknown: int = 0
     tests_passed: int = 0
     tests_failed: int = 0
     tests_unknown: int = 0
@@ -137,7 +140,8 @@ def _write(
         labels = row.labels
         sheet.turns += 1
         sheet.steps += len(row.steps)
-        sheet.commit_made += labels.commit_made
+        sheet.commit_made += labels.commit_made is True
+        sheet.commit_unknown += labels.commit_made is None
         sheet.tests_passed += labels.tests_passed is True
         sheet.tests_failed += labels.tests_passed is False
         sheet.tests_unknown += labels.tests_passed is None
@@ -153,6 +157,7 @@ def _turns(library: OpenStore, found: Conversation, sheet: Datasheet) -> Iterato
         if event.seq >= session.own_from:
             by_turn.setdefault(event.turn, []).append(event)
     committed = _committed(library, found)
+    unlinked = False if _knows_commits(library, found) else None
     for turn in found.turns:
         events = by_turn.get(turn.turn, [])
         if not events:
@@ -172,7 +177,9 @@ def _turns(library: OpenStore, found: Conversation, sheet: Datasheet) -> Iterato
             steps=steps,
             answer=_cut(turn.closing or "", TEXT_MAX, sheet),
             labels=DatasetLabels(
-                commit_made=any(_touches(turn, one) for one in committed),
+                commit_made=_commits(events)
+                or any(_touches(turn, one) for one in committed)
+                or unlinked,
                 tests_passed=_tests_passed(events),
                 rejected=turn.interrupted
                 or turn.turn in found.abandoned
@@ -189,6 +196,26 @@ def _committed(library: OpenStore, found: Conversation) -> list[tuple[int, int]]
             if part.name == found.session.name:
                 ranges += part.ranges
     return ranges
+
+
+def _knows_commits(library: OpenStore, found: Conversation) -> bool:
+    """Whether commits of the session's project were looked at: else nobody knows of none."""
+    project = found.session.project
+    if project is None:
+        return False
+    filters = parse_filters(library, SessionFilter(identity=project))
+    return library.stats.commits(filters, NOT_THEN)[1] > 0
+
+
+def _commits(events: list[StoredEvent]) -> bool:
+    """Whether a command of the turn made a commit, as git printed."""
+    return any(
+        result is not None
+        and "commit" in command_of(call.get("input"))
+        and not result.get("failed")
+        and bool(printed(result.text))
+        for call, result in _calls(events)
+    )
 
 
 def _touches(turn: Turn, events: tuple[int, int]) -> bool:
