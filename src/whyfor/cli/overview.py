@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whyfor import config
-from whyfor.cli.render import age_text, console, print_note
+from whyfor.cli.render import ago_text, console, print_note
 from whyfor.model.errors import NotFound
 from whyfor.model.reports import StatusReport
 from whyfor.model.text import one_line, plural
@@ -48,7 +48,7 @@ def _print_capture(out: Console, found: StatusReport) -> None:
         out.print("No session is stored yet.")
     else:
         agents = ", ".join(agent_title(each.agent) for each in heard)
-        out.print(f"Recorded: {agents}. Last record: {age_text(newest.last_record_at)}.")
+        out.print(f"Recorded: {agents}. Last record: {ago_text(newest.last_record_at)}.")
     for pause in found.paused:
         out.print(f"Capture is paused {pause.where}. Record again: {pause.resume}", style="yellow")
 

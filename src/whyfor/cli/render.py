@@ -95,6 +95,12 @@ def age_text(millis: int | None, now: datetime | None = None) -> str:
     return when.strftime("%Y-%m-%d")
 
 
+def ago_text(millis: int | None) -> str:
+    """The same in a sentence: 6 min ago, yesterday, 2026-07-05."""
+    told = age_text(millis)
+    return f"{told} ago" if told.endswith((" s", " min", " h")) else told
+
+
 def moment_text(millis: int | None) -> str:
     return (
         datetime.fromtimestamp(millis / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
