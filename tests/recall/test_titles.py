@@ -67,6 +67,17 @@ def test_the_first_request_is_the_title_whatever_was_said_before(cli: Cli, home:
     assert cli("sessions", "--json").json == before
 
 
+def test_a_session_that_a_command_began_is_called_by_it(cli: Cli, home: Path) -> None:
+    made = Transcript("a")
+    for name, words in (("/model", "opus"), ("/plan:carry-out", "14")):
+        made.prompt(f"<command-name>{name}</command-name><command-args>{words}</command-args>")
+    made.call("Bash", {"command": "make tiles"})
+    made.prompt("resume please")
+    assert session_of(cli, made, home) == ("/plan:carry-out 14", "request")
+    made.prompt("Now mend the gate")
+    assert session_of(cli, made, home) == ("Now mend the gate", "request")
+
+
 def test_a_session_without_words_is_called_by_what_it_ran(cli: Cli, home: Path) -> None:
     made = Transcript("a")
     made.call("Bash", {"command": "make tiles"})

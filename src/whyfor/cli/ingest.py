@@ -13,7 +13,7 @@ from whyfor import config
 from whyfor.cli.render import json_option, print_json, progress_bars, size_text
 from whyfor.model.errors import WhyforError
 from whyfor.model.text import plural
-from whyfor.service.agents import AGENT_CHOICE, USUAL_AGENTS, agent_names, agent_title
+from whyfor.service.agents import AGENT_CHOICE, USUAL_AGENTS, agent_title, agents_looked_for
 from whyfor.service.ingest import IngestReport, ingest, ingest_for_hooks, is_sharing
 from whyfor.terminal import output_width, say
 
@@ -79,7 +79,7 @@ def _render(report: IngestReport) -> None:
     if report.sessions + report.subagents == 0:
         _print("No agent has left a session here yet.")
         titles = ", ".join(map(agent_title, USUAL_AGENTS))
-        others = len(agent_names()) - len(USUAL_AGENTS)
+        others = len(agents_looked_for()) - len(USUAL_AGENTS)
         _print(f"Agents looked for: {titles} and {others} more: whyfor agents")
         _print("See what it would look like: whyfor demo")
     else:

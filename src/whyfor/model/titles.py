@@ -10,6 +10,7 @@ import msgspec
 # Where a title comes from; a higher rank wins.
 TITLE_WORK = 0  # nothing was said: what it ran
 TITLE_WEAK = 10  # words that ask for nothing: hi, continue
+TITLE_COMMAND = 15  # a command with what it was told
 TITLE_TEMPLATE = 20  # words inside a template that a command brought
 TITLE_COMMIT = 30  # the first message it committed with
 TITLE_PROMPT = 40  # the first sentence of a person's own
@@ -20,6 +21,7 @@ TITLE_PERSON = 80
 _SOURCES = {
     TITLE_WORK: "work",
     TITLE_WEAK: "request",
+    TITLE_COMMAND: "request",
     TITLE_TEMPLATE: "template",
     TITLE_COMMIT: "commit",
     TITLE_PROMPT: "request",
@@ -36,6 +38,8 @@ CONTROL = re.compile(
     r"|exit|quit|\d{1,2})[\s.!?]*$",
     re.I,
 )
+# A command that begins work: it belongs to a plugin, or says something in words of its own.
+WORK_COMMAND = re.compile(r"/[\w.-]+(?::[\w.:-]+\s+\S|\s+\S+\s+\S+\s+\S)")
 PLAN = re.compile(r"\s*implement the following plan:?\s*", re.I)
 _HEAD = 8_000  # characters of a prompt that are looked at
 _MARKER = re.compile(r"^\s*(?:#{1,6}\s+|[-*+•]\s+|\d{1,3}[.)]\s+)")

@@ -10,7 +10,13 @@ from whyfor.agents.tools import command_of
 from whyfor.model.events import StoredEvent
 from whyfor.model.memory import SearchCard, SessionSummary
 from whyfor.model.text import one_line
-from whyfor.model.titles import TITLE_COMMIT, TITLE_WORK, ProposedTitle
+from whyfor.model.titles import (
+    TITLE_COMMAND,
+    TITLE_COMMIT,
+    TITLE_WORK,
+    WORK_COMMAND,
+    ProposedTitle,
+)
 
 PROMPT = 1_200  # characters of a prompt
 CLOSING = 500  # of the agent's last words in a turn
@@ -31,6 +37,7 @@ class CardBuilder:
     def __init__(self) -> None:
         self.commits: list[str] = []
         self._prompts: list[str] = []
+        self._told = ""  # the first command that begins work
         self._closing: dict[int, str] = {}  # by turn
         self._ran: Counter[str] = Counter()  # commands
 
@@ -41,6 +48,9 @@ class CardBuilder:
                 self._prompts.append(event.text[:PROMPT])
             elif event.kind == "assistant.message" and event.text:
                 self._closing[event.turn] = event.text[:CLOSING]
+            elif event.kind == "status.changed" and event.actor == "user":
+                if not self._told and WORK_COMMAND.match(event.text):
+                    self._told = event.text
             elif event.kind == "tool.call":
                 command = command_of((event.data or {}).get("input"))
                 if command:
@@ -49,10 +59,12 @@ class CardBuilder:
             yield event
 
     def title(self) -> ProposedTitle | None:
-        """Return what to call a session whose prompts say nothing: its first commit, else what it
-        ran; None if it did nothing of the kind."""
+        """Return what to call a session whose prompts say nothing: its first commit, else a command
+        that began work, else what it ran; None if it did nothing of the kind."""
         if self.commits:
             return ProposedTitle(TITLE_COMMIT, self.commits[0])
+        if self._told:
+            return ProposedTitle(TITLE_COMMAND, one_line(self._told))
         if self._prompts or not self._ran:
             return None
         [(command, times)] = self._ran.most_common(1)

@@ -6,7 +6,7 @@ import shutil
 
 import msgspec
 
-from whyfor.agents import AGENTS, USUAL
+from whyfor.agents import AGENTS, IMPORTED, RECORDED, USUAL
 from whyfor.agents.base import Agent
 from whyfor.agents.hooks import is_present
 from whyfor.capture.discover import roots
@@ -24,6 +24,11 @@ AGENT_CHOICE = f"{', '.join(USUAL)} or another; list them: whyfor agents"  # for
 
 def agent_names() -> list[str]:
     return list(AGENTS)
+
+
+def agents_looked_for() -> list[str]:
+    """The agents whose sessions an ingest looks for: not what is imported or recorded."""
+    return [name for name in AGENTS if name not in (*IMPORTED, *RECORDED)]
 
 
 def agents_shown(settings: Settings) -> list[str]:

@@ -59,11 +59,13 @@ _TEXT = """(
       ' ', b ->> '$.title', b ->> '$.narrative', b ->> '$.facts')
     FROM (SELECT CAST(o.body AS TEXT) AS b) t)"""
 # The words of what was said, the data of what was done; of what was printed the beginning.
+_COMMAND_MAX = 500  # characters of a command that a person gave the agent
 _EVENTS = f"""
     SELECT id & {SEQ_MASK}, turn, kind, source, confidence, created_at, observed_at, actor,
       CASE
         WHEN kind IN ('user.prompt', 'assistant.message', 'question.asked', 'tool.call') THEN text
         WHEN kind = 'tool.result' THEN substr(text, 1, {PRINTED_MAX})
+        WHEN kind = 'status.changed' AND actor = 'user' THEN substr(text, 1, {_COMMAND_MAX})
         ELSE ''
       END,
       name,
