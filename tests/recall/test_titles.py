@@ -50,6 +50,20 @@ def session_of(cli: Cli, made: Transcript, home: Path) -> tuple[str | None, str 
     return found["title"], found["title_source"]
 
 
+def test_a_title_names_files_without_their_links_and_shows_where_it_was_cut(
+    cli: Cli, home: Path
+) -> None:
+    made = Transcript("a")
+    made.prompt("Let [gate.ts](src/parts/gate.ts) open [both ways](docs/a.md)")
+    assert session_of(cli, made, home)[0] == "Let gate.ts open both ways"
+    other = Transcript("b", day="2026-06-01")
+    other.prompt("wall " * 60)
+    other.save(home)
+    assert cli("ingest").code == 0
+    long = cli("sessions", "--json").json[0]["title"]
+    assert len(long) == 200 and long.endswith("…")
+
+
 def test_the_first_request_is_the_title_whatever_was_said_before(cli: Cli, home: Path) -> None:
     made = Transcript("a")
     made.prompt("resume please")

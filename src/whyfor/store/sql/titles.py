@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from whyfor.model.titles import TITLE_PLAN, TITLE_PROMPT, title_of_prompt
@@ -11,11 +12,17 @@ from whyfor.store.sql.search_index import index_title
 TITLE_LONGEST = 200  # characters
 
 
+_LINK = re.compile(
+    r"\[([^\[\]\n]+)\]\([^()\s]+\)"
+)  # of Markdown, as editors put files into prompts
+
+
 def headline(text: str) -> str:
-    """The first line with words in it, short enough for a table."""
+    """The first line with words in it, without the targets of links, short enough for a table."""
     for line in text.splitlines():
         if line.strip():
-            return " ".join(line.split())[:TITLE_LONGEST].replace("\x00", "\u2400")
+            words = _LINK.sub(r"\1", " ".join(line.split())).replace("\x00", "\u2400")
+            return words if len(words) <= TITLE_LONGEST else words[: TITLE_LONGEST - 1] + "…"
     return ""
 
 
