@@ -18,7 +18,7 @@ from whyfor.agents import AGENTS
 from whyfor.agents.databases.cursor_chats import cursor_chats
 from whyfor.agents.imports.specstory import specstory_document
 from whyfor.capture.discover import at_paths, sniff
-from whyfor.capture.unreadable import Unreadable
+from whyfor.capture.unreadable import Unreadable, reason_of
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.paths import to_text
 
@@ -36,6 +36,10 @@ _EDITOR = ".vscdb"  # databases of VS Code and of editors made from it
 _TOO_MUCH = "Import a part of it: a folder or a file inside."
 
 
+class DamagedExport(BadInput):
+    """An export that is cut off, or was changed."""
+
+
 class StagedFiles(msgspec.Struct):
     """What was prepared to be read."""
 
@@ -44,6 +48,7 @@ class StagedFiles(msgspec.Struct):
     bytes: int = 0
     conversations: int = 0  # of web chats, one document each
     skipped: int = 0  # files that are no transcripts
+    unreadable: list[Unreadable] = []
 
 
 class PackedFile(NamedTuple):
@@ -65,26 +70,43 @@ def stage_folder(imports: Path, given: Path) -> Path:
 def stage(imports: Path, given: Path) -> StagedFiles:
     """Prepare what a file, a folder or a ZIP archive holds. Raises NotFound if there is nothing,
     BadInput if it is more than can be taken."""
+    if not given.exists():
+        raise NotFound(f"no such file or folder: {given}", "Name a transcript, a folder or a ZIP.")
     staged = StagedFiles(stage_folder(imports, given))
     shutil.rmtree(staged.folder, ignore_errors=True)
     staged.folder.mkdir(mode=0o700, parents=True)
-    if given.is_dir():
-        _stage_folder(staged, given)
-    elif not given.is_file():
-        raise NotFound(f"no such file or folder: {given}", "Name a transcript, a folder or a ZIP.")
-    elif zipfile.is_zipfile(given):
-        _unpack(staged, given)
-    elif given.suffix == _EDITOR:
-        _take_editor(staged, given)
-    elif given.suffix in _DATABASES and not _is_known(given):
-        staged.skipped += 1  # may be huge: it is not even copied
-    else:
-        _take_file(staged, given, given.name, cwd=None)
+    try:
+        _stage(staged, given)
+    except BaseException:
+        shutil.rmtree(staged.folder, ignore_errors=True)
+        raise
     return staged
 
 
+def _stage(staged: StagedFiles, given: Path) -> None:
+    if given.is_dir():
+        _stage_folder(staged, given)
+    elif not given.is_file():
+        raise BadInput(f"{given} is no plain file", "Name a transcript, a folder or a ZIP.")
+    elif zipfile.is_zipfile(given):
+        _unpack(staged, given)
+    elif _begins_as_zip(given):
+        raise BadInput(f"{given.name} is a damaged archive", "Copy or export it again.")
+    elif given.suffix == _EDITOR:
+        _take_editor(staged, given)
+    elif _is_special(given) or _is_known(given):
+        _take_file(staged, given, given.name, cwd=None)
+    else:
+        staged.skipped += 1  # may be huge: it is not even copied
+
+
+def _begins_as_zip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04"
+
+
 def _is_known(path: Path) -> bool:
-    """Return whether a database is an agent's."""
+    """Return whether a file is an agent's."""
     found = at_paths([path], list(AGENTS.values()), [])
     return any(sniff(each, 1 << 60) is not None for each in found)
 
@@ -95,8 +117,13 @@ def _stage_folder(staged: StagedFiles, folder: Path) -> None:
     now = 1 << 60  # a first line that is not whole yet is not waited for
     for found in at_paths([folder], list(AGENTS.values()), unreadable):
         name = found.path.relative_to(folder.absolute()).as_posix()
-        if _special(found.path) or sniff(found, now) is not None:
-            _take_file(staged, found.path, name, _project_of(found.path))
+        try:
+            is_wanted = _is_special(found.path) or sniff(found, now) is not None
+        except OSError as error:  # half a database: the others are read
+            unreadable.append(Unreadable(to_text(found.path), reason_of(error)))
+            continue
+        if is_wanted:
+            _take_found(staged, found.path, name)
         else:
             staged.skipped += 1
     for place in ("state.vscdb", "globalStorage/state.vscdb", "User/globalStorage/state.vscdb"):
@@ -106,6 +133,15 @@ def _stage_folder(staged: StagedFiles, folder: Path) -> None:
         for path in sorted(notes.glob("*.md")):
             name = path.absolute().relative_to(folder.absolute()).as_posix()
             _take_file(staged, path, name, _project_of(path))
+    staged.unreadable += unreadable
+
+
+def _take_found(staged: StagedFiles, path: Path, name: str) -> None:
+    """Copy one of many files: a damaged one does not keep the others out."""
+    try:
+        _take_file(staged, path, name, _project_of(path))
+    except DamagedExport as error:
+        staged.unreadable.append(Unreadable(to_text(path), error.message))
 
 
 def _specstory_folders(folder: Path) -> Iterator[Path]:
@@ -117,8 +153,11 @@ def _specstory_folders(folder: Path) -> Iterator[Path]:
             yield notes
 
 
-def _special(path: Path) -> bool:
-    return path.suffix == ".md" or path.name.startswith("conversations")
+def _is_special(path: Path) -> bool:
+    """Return whether a file may be an export or notes, which no agent recognises."""
+    if path.suffix == ".json":
+        return path.name.startswith("conversations") or _is_chat_export(path)
+    return path.suffix == ".md"
 
 
 def _project_of(path: Path) -> str | None:
@@ -228,7 +267,8 @@ def _split_chats(staged: StagedFiles, data: bytes, name: str) -> None:
     try:
         raws = msgspec.json.decode(data, type=list[msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{name} is no list of conversations: {error}", "Export it again.") from None
+        what = f"{name} is no list of conversations: {error}"
+        raise DamagedExport(what, "Export it again.") from None
     for raw in raws:
         content = bytes(raw)
         ident = _conversation_id(content)
@@ -269,7 +309,8 @@ def _take_editor(staged: StagedFiles, path: Path) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)
     except OSError as error:
-        raise BadInput(f"{path.name} cannot be read: {error}", "Close the editor first.") from None
+        what = f"{path.name} cannot be read: {reason_of(error)}"
+        raise BadInput(what, "Close the editor first.") from None
 
 
 def _take_notes(staged: StagedFiles, text: bytes, name: str, cwd: str | None) -> None:

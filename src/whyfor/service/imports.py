@@ -11,7 +11,7 @@ import msgspec
 from whyfor.capture.home_archive import is_home_archive, merge_home
 from whyfor.capture.staging import StagedFiles, stage
 from whyfor.config import Settings
-from whyfor.model.errors import NotFound
+from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.progress import Announce
 from whyfor.service.ingest import IngestReport, ingest
 
@@ -38,7 +38,7 @@ def import_path(
 ) -> ImportReport:
     """Read the conversations in a file, a folder or a ZIP archive. What is known already changes
     nothing. Raises NotFound if nothing in it is a conversation."""
-    if zipfile.is_zipfile(given) and is_home_archive(given):
+    if given.is_file() and zipfile.is_zipfile(given) and is_home_archive(given):
         return _import_home(settings, given, announce)
     staged = stage(settings.imports, given)
     try:
@@ -53,6 +53,9 @@ def _read_staged(
     announce: Announce | None,
     linking: Announce | None,
 ) -> ImportReport:
+    left_out = [f"{Path(one.path).name}: {one.reason}" for one in staged.unreadable]
+    if staged.files == 0 and left_out:
+        raise BadInput(f"nothing in it could be read: {left_out[0]}", "Copy it again.")
     if staged.files == 0:
         raise NotFound(
             "no conversation was found in it",
@@ -68,7 +71,7 @@ def _read_staged(
         skipped=staged.skipped,
         sessions=found.sessions + found.subagents - before,
         new_records=found.new_records,
-        unreadable=[f"{Path(one.path).name}: {one.reason}" for one in found.unreadable],
+        unreadable=left_out + [f"{Path(one.path).name}: {one.reason}" for one in found.unreadable],
         seconds=found.seconds,
     )
 

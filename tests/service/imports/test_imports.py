@@ -188,15 +188,44 @@ def test_a_zip_of_transcripts_is_read_and_later_ones_go_on(tmp_path: Path, cli: 
     assert listed(cli)[one.session_id]["prompts"] == len(one.prompts)
 
 
-def test_what_holds_no_conversation_is_said_and_nothing_is_stored(tmp_path: Path, cli: Cli) -> None:
+def test_what_holds_no_conversation_is_said_and_nothing_is_stored(
+    tmp_path: Path, cli: Cli, settings: Settings
+) -> None:
     (tmp_path / "notes.txt").write_text("nothing")
     (tmp_path / "empty").mkdir()
-    (tmp_path / "broken.zip").write_bytes(b"PK\x05\x06" + b"\x00" * 18)
-    for name in ("empty", "broken.zip", "gone"):
+    (tmp_path / "hollow.zip").write_bytes(b"PK\x05\x06" + b"\x00" * 18)
+    (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04" + b"\x00" * 18)
+    (tmp_path / "noise.bin").write_bytes(bytes(range(256)))
+    (tmp_path / "nothing.jsonl").touch()
+    (tmp_path / "cut.json").write_text('[{"mapping": {}, "id": "a1"}, {"map')
+    for name, why in {
+        "empty": "no conversation",
+        "hollow.zip": "no conversation",
+        "noise.bin": "no conversation",
+        "nothing.jsonl": "no conversation",
+        "cut.zip": "damaged archive",
+        "cut.json": "no list of conversations",
+        "gone": "no such file",
+        "/dev/zero": "no plain file",
+    }.items():
         refused = cli("import", str(tmp_path / name))
-        assert refused.code == 2, name
-        assert "no conversation" in refused.err or "no such file" in refused.err
+        assert (refused.code, why in refused.err) == (2, True), (name, refused.err)
+    assert not settings.imports.exists() or not list(settings.imports.iterdir())
     assert "nothing is kept yet" in cli("sessions").err
+
+
+def test_a_damaged_file_does_not_keep_the_others_of_a_folder_out(tmp_path: Path, cli: Cli) -> None:
+    one = sample("pi")
+    given = tmp_path / "given"
+    for name, content in one.files.items():
+        (given / Path(name).name).parent.mkdir(exist_ok=True)
+        (given / Path(name).name).write_bytes(content)
+    (given / "cut.json").write_text('[{"mapping": {}, "id": "a1"}, {"map')
+    half = editor_state(tmp_path / "whole.db").read_bytes()[:3000]
+    (given / "half.db").write_bytes(half)
+    done = cli("import", str(given), "--json").json
+    assert done["sessions"] == 1
+    assert sorted(line.split(":")[0] for line in done["unreadable"]) == ["cut.json", "half.db"]
 
 
 def test_an_archive_cannot_write_outside_nor_unpack_without_end(
