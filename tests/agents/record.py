@@ -23,6 +23,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,7 @@ class Recording:
         return {
             "agent": self.name,
             "version": self.recipe.version,
+            "on": datetime.now(UTC).strftime("%Y-%m-%d"),
             "session_id": session_id,
             "files": {name: self._content(path) for name, path in files.items()},
         }

@@ -11,7 +11,7 @@ from whyfor.agents import AGENTS
 from .install import PACKAGE
 from .readers.test_contract import EVERYBODY
 from .record import RECIPES
-from .recordings import RECORDED, version_of
+from .recordings import RECORDED, recorded_on, version_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "agents.md"
 PACKAGES = {
@@ -53,6 +53,10 @@ def test_the_versions_are_those_that_were_tried() -> None:
     assert sorted((row["agent"], row["version"], row["tried"]) for row in told) == sorted(
         (AGENTS[name].title, version, how) for name, version, how in [*known, *new]
     )
+    days = {AGENTS[name].title: recorded_on(name) for name in RECORDED}
+    for row in told:
+        when = days[row["agent"]] if row["tried"] == "recorded" else "with every test run"
+        assert row["when"] == when, row
 
 
 def test_recordings_are_of_the_versions_that_are_installed() -> None:

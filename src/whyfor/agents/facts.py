@@ -129,7 +129,7 @@ class PluginFile(msgspec.Struct, frozen=True, kw_only=True):
     file: str
     """Below that folder."""
     source: str
-    """The file in the agent's package that it is made from."""
+    """The file it is made from, below `agents`."""
     settings_file: str = ""
     """A file of settings below that folder, without which a plugin makes the agent wait."""
     settings: tuple[str, ...] = ()

@@ -40,7 +40,7 @@ def plugin_content(plugin: PluginFile, words: PluginWords, before: bytes) -> byt
     """Return the file with these words. Raises Unmergeable if a file of somebody else is there."""
     if before and not before.startswith(_OURS):
         raise Unmergeable("a file of that name is there, and it is not ours")
-    content = files("whyfor").joinpath("agents", plugin.agent, plugin.source).read_bytes()
+    content = files("whyfor").joinpath("agents", *plugin.source.split("/")).read_bytes()
     for name, value in msgspec.structs.asdict(words).items():
         place = f"__{name.upper()}__".encode()
         content = content.replace(place, msgspec.json.encode(value), 1)

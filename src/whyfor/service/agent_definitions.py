@@ -49,11 +49,22 @@ def new_definition(settings: Settings, name: str, sample: Path | None) -> Path:
     path = definitions_folder(settings) / f"{name}.toml"
     if name in AGENTS or path.exists():
         raise BadInput(f"an agent is called {name!r} already", "Choose another name.")
-    text = definition_text(name, list(_sample_records(sample)) if sample else [])
+    if sample:
+        place = _below_home(sample.expanduser().absolute().parent, settings.user_home)
+        text = definition_text(name, list(_sample_records(sample)), place)
+    else:
+        text = definition_text(name, [])
     parse_definition(text, path.name)
     make_folders(path.parent)
     replace(path, text.encode())
     return path
+
+
+def _below_home(folder: Path, home: Path) -> str:
+    """Return a directory as a definition names it."""
+    if folder.is_relative_to(home):
+        return f"~/{folder.relative_to(home).as_posix()}"
+    return folder.as_posix()
 
 
 def _sample_records(sample: Path) -> Iterator[dict[str, object]]:

@@ -98,7 +98,8 @@ class AgentState(msgspec.Struct, frozen=True):
 def agent_states(settings: Settings) -> list[AgentState]:
     """Return all agents that Whyfor knows: those found here first, the last active one at the
     top."""
-    installed = {one.agent for one in load_manifest(settings).files.values() if one.kind == "agent"}
+    changed = load_manifest(settings).files.values()
+    installed = {one.agent for one in changed if one.kind in ("agent", "plugin")}
     kept: dict[str, _AgentRecords] = {}
     try:
         with reading(settings) as library:
@@ -147,7 +148,7 @@ def _state(agent: Agent, settings: Settings, kept: _AgentRecords, is_installed: 
         version=kept.version,
         sessions=kept.sessions,
         last_record_at=kept.last_record_at,
-        hooks=state if hooks else None,
+        hooks=state if hooks or agent.facts.plugin else None,
         resume=agent.resume("ID") is not None,
         restore=agent.writer() is not None,
         untold=list(agent.facts.untold),

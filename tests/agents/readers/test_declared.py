@@ -194,3 +194,11 @@ def test_paths_and_conditions() -> None:
     assert not is_met(record, {"n": True})
     assert not is_met(record, {"z": "*"})
     assert "type" in definition_text("gull", [])
+    records: list[dict[str, object]] = [
+        {"at": "2026", "ev": word, "sid": "x1"} for word in ("open", "say", "say", "act")
+    ]
+    text = definition_text("gull", records, "~/.gull/logs")
+    assert 'when = { ev = "session" }' in text
+    assert "# say (2): at, ev, sid" in text
+    assert 'folders = ["~/.gull/logs"]' in text
+    assert "~/.gull/sessions" in definition_text("gull", records, 'a"b')

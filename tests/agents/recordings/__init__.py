@@ -55,6 +55,11 @@ def version_of(agent: str) -> str:
     return str(_recording(agent)["version"])
 
 
+def recorded_on(agent: str) -> str:
+    """Return the day on which the agent was run."""
+    return str(_recording(agent)["on"])
+
+
 def recorded(agent: str) -> Sample:
     """What an agent wrote, and what must be read of it."""
     kept = _recording(agent)

@@ -32,7 +32,7 @@ Condition = dict[str, str | int | bool | list[str]]
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{1,30}")
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
-_HINT = "See docs/contributing/add-an-agent.md, or start from: whyfor agents new NAME"
+_HINT = "See docs/agents.md, or start from: whyfor agents new NAME"
 _LARGEST = 256 << 10  # bytes
 _DEEPEST = 3  # lists inside lists
 # Which paths a meaning needs; the others it may have.

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
 _TEXT = """\
 # How Whyfor reads the sessions of {title}. Try it: whyfor agents check {name}
-# Every field: docs/contributing/add-an-agent.md
+# Every field: docs/agents.md, "An agent that is not listed"
 
 name = "{name}"
 title = "{title}"
 mark = "{mark}"
 colour = "#8a8f98"
-folders = ["~/.{name}/sessions"]   # with ~ and $VARIABLE
+folders = ["{folder}"]   # with ~ and $VARIABLE
 files = ["*.jsonl"]
 # resume = "{name} --resume {{id}}"
 
@@ -77,14 +78,17 @@ _SEEN = "\n# What was seen in the sample, as kind (how often): the paths to its 
 _KINDS = ("type", "kind", "event", "role")
 _PATHS_MAX = 40
 _DEPTH_MAX = 4
+_WORD = re.compile(r"[A-Za-z][\w-]{0,40}")
 
 
-def definition_text(name: str, records: list[dict[str, object]]) -> str:
+def definition_text(name: str, records: list[dict[str, object]], folder: str = "") -> str:
     """Return a definition that can be read as it is; of a sample's records, their kinds and the
-    paths in them stand at its end."""
+    paths in them stand at its end. `folder` is where the sample lies."""
     title = name.replace("-", " ").title()
     kind = _kind_path(records)
-    text = _TEXT.format(name=name, title=title, mark=name[:2].capitalize(), kind=kind)
+    place = folder if _is_plain_path(folder) else f"~/.{name}/sessions"
+    mark = name[:2].capitalize()
+    text = _TEXT.format(name=name, title=title, mark=mark, kind=kind, folder=place)
     return text + "".join(_seen(records, kind)) if records else text
 
 
@@ -93,7 +97,28 @@ def _kind_path(records: list[dict[str, object]]) -> str:
     found = Counter(
         name for record in records for name in _KINDS if isinstance(record.get(name), str)
     )
-    return found.most_common(1)[0][0] if found else "type"
+    if found and found.most_common(1)[0][1] * 2 >= len(records):
+        return found.most_common(1)[0][0]
+    return _repeated_key(records) or "type"
+
+
+def _repeated_key(records: list[dict[str, object]]) -> str:
+    """Return the key of most records whose values are words that come again; empty if none is."""
+    values: dict[str, list[str]] = {}
+    for record in records:
+        for name, value in record.items():
+            if isinstance(value, str) and _WORD.fullmatch(value) and _WORD.fullmatch(name):
+                values.setdefault(name, []).append(value)
+    able = {
+        name: len(found)
+        for name, found in values.items()
+        if len(found) * 2 >= len(records) and 1 < len(set(found)) < len(found)
+    }
+    return max(able, key=lambda name: able[name], default="")
+
+
+def _is_plain_path(folder: str) -> bool:
+    return bool(folder) and not any(char in '"\\$' or not char.isprintable() for char in folder)
 
 
 def _seen(records: list[dict[str, object]], kind: str) -> Iterator[str]:

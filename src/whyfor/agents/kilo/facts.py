@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from whyfor.agents.opencode.facts import FACTS as OPENCODE
-from whyfor.agents.opencode.facts import SERVERS, config_folder
+from whyfor.agents.opencode.facts import PLUGIN, SERVERS, config_folder
 
 
 def _config_folder(home: Path, env: Mapping[str, str]) -> Path:
@@ -21,7 +21,7 @@ FACTS = replace(
     colour="#c9a227",
     folder_variables=("XDG_DATA_HOME",),
     presence_variables=(),
-    plugin=None,  # it may load OpenCode's, but was not seen to
+    plugin=replace(PLUGIN, agent="kilo", title="Kilo", folder=_config_folder),
     servers=replace(
         SERVERS,
         agent="kilo",

@@ -55,7 +55,7 @@ PLUGIN = PluginFile(
     title="OpenCode",
     folder=_config_folder,
     file="plugins/whyfor.js",
-    source="plugin.js",
+    source="opencode/plugin.js",
     # With any plugin it waits at its start until npm has installed what plugins may import, and npm
     # tries for more than a minute where no registry answers. Ours imports nothing: one try is
     # enough, and what other plugins need is still installed where there is a network.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from whyfor.agents.base import as_dict, get_dict, get_int, get_list, get_str
+from whyfor.agents.base import as_dict, get_dict, get_dollars, get_int, get_list, get_str
 from whyfor.agents.chat import (
     CallOutcome,
     ChatReader,
@@ -17,6 +17,7 @@ from whyfor.agents.openhands.times import local_time
 from whyfor.agents.record_place import RecordPlace, known_values
 from whyfor.model.findings import Record, Sink
 from whyfor.model.ids import fold, fold_bytes
+from whyfor.model.times import parse_iso
 
 _SILENT = (
     "HookExecutionEvent",
@@ -117,10 +118,15 @@ class ConversationStateReader:
         at = RecordPlace(out.main, None)
         metrics = get_dict(get_dict(record, "stats"), "usage_to_metrics")
         for told in map(as_dict, metrics.values()):
-            for spent in map(as_dict, get_list(told, "token_usages")):
-                self._count(spent, at)
+            spent = [as_dict(each) for each in get_list(told, "token_usages")]
+            costs = [as_dict(each) for each in get_list(told, "costs")]
+            # with a price there is one cost for each response, with its time
+            paired = costs if len(costs) == len(spent) else [{}] * len(spent)
+            for each, cost in zip(spent, paired, strict=True):
+                at.when = parse_iso(cost.get("timestamp"))
+                self._count(each, cost, at)
 
-    def _count(self, spent: Record, at: RecordPlace) -> None:
+    def _count(self, spent: Record, cost: Record, at: RecordPlace) -> None:
         """Its input includes what came from the cache."""
         cached = get_int(spent, "cache_read_tokens")
         counts = {
@@ -131,7 +137,8 @@ class ConversationStateReader:
             "reasoning": get_int(spent, "reasoning_tokens"),
         }
         key = fold("openhands", at.bucket.session_id, spent.get("response_id"))
-        count_tokens(at, key, spent.get("model"), counts)
+        paid = get_dollars(cost, "cost")
+        count_tokens(at, key, spent.get("model"), counts, reported=paid)
 
 
 Handler = Callable[[EventReader, Record, str, RecordPlace], None]

@@ -1,11 +1,11 @@
-"""Pi's tools, variables and marks; its extensions are no command hooks."""
+"""Pi's tools, variables and marks. It has no command hooks, but loads an extension of ours."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from whyfor.agents.facts import AgentFacts, ArgumentNames, kinds, split_words
+from whyfor.agents.facts import AgentFacts, ArgumentNames, PluginFile, kinds, split_words
 
 
 def sessions_folder(home: Path, env: Mapping[str, str]) -> Path:
@@ -13,10 +13,21 @@ def sessions_folder(home: Path, env: Mapping[str, str]) -> Path:
     told = env.get("PI_CODING_AGENT_SESSION_DIR")
     if told:
         return Path(told)
+    return own_folder(home, env) / "sessions"
+
+
+def own_folder(home: Path, env: Mapping[str, str]) -> Path:
     own = env.get("PI_CODING_AGENT_DIR")
-    return (Path(own) if own else home / ".pi" / "agent") / "sessions"
+    return Path(own) if own else home / ".pi" / "agent"
 
 
+PLUGIN = PluginFile(
+    agent="pi",
+    title="Pi",
+    folder=own_folder,
+    file="extensions/whyfor.ts",
+    source="pi/extension.ts",
+)
 FACTS = AgentFacts(
     mark="Pi",
     colour="#d0679d",
@@ -32,6 +43,13 @@ FACTS = AgentFacts(
         whole=("content",),
         edits=("edits",),
     ),
+    plugin=PLUGIN,
+    hook_events={
+        "SessionStart": "started",
+        "UserPromptSubmit": "prompt",
+        "Stop": "done",
+        "SessionEnd": "exited",
+    },
     folder_variables=("PI_CODING_AGENT_SESSION_DIR", "PI_CODING_AGENT_DIR"),
     structure=frozenset(
         split_words("type role id parentId timestamp version cwd toolCallId toolName name model")
