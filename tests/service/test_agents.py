@@ -38,6 +38,27 @@ def test_hooks_that_init_installed_are_told(home: Path, cli: Cli) -> None:
     assert (row["agent"], row["hooks"], row["missing"]) == ("qwen", "installed", [])
 
 
+@pytest.mark.parametrize(
+    ("name", "folder", "file"),
+    [
+        ("kilo", ".config/kilo", "plugins/whyfor.js"),
+        ("pi", ".pi/agent", "extensions/whyfor.ts"),
+    ],
+)
+def test_an_agent_without_command_hooks_gets_a_file_of_ours_and_loses_it(
+    name: str, folder: str, file: str, home: Path, cli: Cli
+) -> None:
+    (home / folder).mkdir(parents=True)
+    assert cli("init", "--agent", name).code == 0
+    text = (home / folder / file).read_text()
+    assert f'"--agent","{name}"' in text.replace('", "', '","')
+    assert "__TELL__" not in text and "__HOOK__" not in text
+    [row] = cli("agents", "--here", "--json").json
+    assert (row["agent"], row["hooks"]) == (name, "installed")
+    assert cli("uninstall").code == 0
+    assert not [path for path in (home / folder).rglob("*") if path.is_file()]
+
+
 def test_the_table_fits_a_terminal(home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert "No agent was found here" in cli("agents").out
