@@ -139,6 +139,8 @@ def _state(agent: Agent, settings: Settings, kept: _AgentRecords, is_installed: 
         is_here = is_present(hooks, settings.user_home, settings.env)
     else:
         is_here = shutil.which(agent.name, path=settings.env.get("PATH", "")) is not None
+    if plugin := agent.facts.plugin:
+        is_here = is_here or plugin.folder(settings.user_home, settings.env).is_dir()
     state = "installed" if is_installed else "absent"
     return AgentState(
         agent=agent.name,

@@ -55,7 +55,7 @@ def test_what_a_person_decides_takes_back_and_ends_is_told(home: Path) -> None:
     assert [event.text for event in session.kind("user.prompt")] == [PROMPT, steer[0]["text"]]
     [wanted] = session.kind("approval.requested")
     [answer] = session.kind("approval.resolved")
-    assert (wanted.name, wanted.data["id"], answer.data) == (
+    assert (wanted.name, (wanted.data or {})["id"], answer.data) == (
         "Bash",
         "km-1",
         {"id": "km-1", "decision": "denied"},
@@ -63,7 +63,7 @@ def test_what_a_person_decides_takes_back_and_ends_is_told(home: Path) -> None:
     [compaction] = session.kind("compaction")
     assert compaction.text == "The quay is greeted."
     [ended] = session.kind("turn.completed")
-    assert ended.data["interrupted"] is True
+    assert (ended.data or {})["interrupted"] is True
     told = [event.data for event in session.kind("status.changed")]
     assert {"undone": 2} in told and {"cleared": True} in told
 
@@ -98,5 +98,5 @@ def test_a_session_of_kimi_cli_is_restored_as_one_of_kimi_code(home: Path, cli: 
     assert [event.text for event in session.kind("user.prompt")] == [PROMPT]
     assert [event.text for event in session.kind("assistant.message")] == [WORDS, CLOSING]
     [written] = session.kind("tool.call")
-    assert written.data["input"] == {"path": "greeting.txt", "content": BEFORE}
+    assert (written.data or {})["input"] == {"path": "greeting.txt", "content": BEFORE}
     assert [event.text for event in session.kind("tool.result")] == ["Written."]

@@ -219,6 +219,7 @@ def test_a_damaged_file_does_not_keep_the_others_of_a_folder_out(tmp_path: Path,
     given = tmp_path / "given"
     for name, content in one.files.items():
         (given / Path(name).name).parent.mkdir(exist_ok=True)
+        assert isinstance(content, bytes)
         (given / Path(name).name).write_bytes(content)
     (given / "cut.json").write_text('[{"mapping": {}, "id": "a1"}, {"map')
     half = editor_state(tmp_path / "whole.db").read_bytes()[:3000]
