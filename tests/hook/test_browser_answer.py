@@ -7,10 +7,11 @@ import os
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
+from tests.cases import check_each
 from tests.hook import SECONDS, Installed
 
 ANSWER = b'{"hookSpecificOutput": {}}'
@@ -59,6 +60,37 @@ def test_what_the_server_answers_is_printed(hook: Installed, listener: socket.so
             assert line.recv(1000) == PAYLOAD
             line.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + ANSWER)
         assert one.stdout and one.stdout.read() == ANSWER
+
+
+GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
+NONSENSE = {
+    "nothing": (b"", b""),
+    "an error at once": (b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n", b""),
+    "no HTTP": (b"allow allow allow\r\n\r\n", b""),
+    "an answer at once": (b"HTTP/1.1 200 OK\r\n\r\n" + ANSWER, b""),
+    "an error": (GO_ON, b"HTTP/1.1 409 Conflict\r\n\r\n" + ANSWER),
+    "no JSON": (GO_ON, b"HTTP/1.1 200 OK\r\n\r\n\xff{{allow]]"),
+    "half an answer": (GO_ON, b"HTTP/1.1 200 OK\r\n\r\n" + ANSWER[:-1]),
+    "an endless answer": (GO_ON, b'HTTP/1.1 200 OK\r\n\r\n{"' + b"a" * 70_000 + b"}"),
+    "it hangs up": (GO_ON, b""),
+}
+
+
+def test_nonsense_of_a_server_is_not_printed(hook: Installed, listener: socket.socket) -> None:
+    def check(told: tuple[bytes, bytes]) -> None:
+        first, then = told
+        with asking(hook) as one:
+            line, _ = listener.accept()
+            with line, suppress(ConnectionError):
+                head(line)
+                line.sendall(first)
+                if first == GO_ON:
+                    assert line.recv(1000) == PAYLOAD
+                    line.sendall(then)
+            assert one.stdout and one.stdout.read() == b""
+        assert one.returncode == 0
+
+    check_each(NONSENSE.items(), check)
 
 
 def test_it_is_gone_when_nobody_reads_it_any_more(hook: Installed, listener: socket.socket) -> None:
