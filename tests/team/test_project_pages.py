@@ -90,6 +90,32 @@ def test_every_page_of_a_project_answers_its_members(shop: SharedShop) -> None:
     assert [link for link, status in answers.items() if status not in (200, 303)] == []
 
 
+def test_lines_that_people_shared_are_counted_by_turn_without_a_repository(
+    shop: SharedShop,
+) -> None:
+    drawn = shop.get(f"{shop.base}/map")
+    assert "from 2 sessions: 4 lines in 1 file" in drawn
+    assert drawn.count('class="band agent-claude') == 8, "each commit has a line of one session"
+    assert "nobody can place" not in drawn
+    page = shop.get(f"{shop.base}/file?path=notes.txt")
+    assert "Of 4 lines: 4 Claude Code" in page
+    for asked in ("heron, please", "walrus, please", "heron gate green", "walrus gate green"):
+        assert asked in page
+    assert page.count('<span class="because-n">1 line</span>') == 4
+    # what was counted for a session is what the map tells, though a person added lines too
+    change = "UPDATE checkpoints SET files=replace(files, %s, %s) WHERE sha=%s"
+    one, three = '["notes.txt",1,', '["notes.txt",3,'
+    shop.server.team.admin.execute(change, (one, three, shop.ann_commit))
+    try:
+        drawn = shop.get(f"{shop.base}/map")
+        assert "2 lines nobody can place are left out" in drawn
+        assert "Several: 2 lines of notes.txt" in drawn
+        page = shop.get(f"{shop.base}/file?path=notes.txt")
+        assert "Of 6 lines: 4 Claude Code, 2 unknown" in page
+    finally:
+        shop.server.team.admin.execute(change, (three, one, shop.ann_commit))
+
+
 def test_nobody_else_opens_a_page_or_hears_of_it(shop: SharedShop) -> None:
     listed = shop.get(f"{shop.base}/sessions")
     paths = [

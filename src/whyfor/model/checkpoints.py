@@ -18,10 +18,22 @@ BOT = "made by a bot"
 TAGS = ("FEATURE", "BUGFIX", "REFACTORING", "TEST", "DOCS", "CHORE")
 
 
+class WrittenLines(msgspec.Struct, frozen=True, array_like=True):
+    """How many of the lines that a commit adds to a file come from one turn."""
+
+    session: str  # agent:id; empty: a person, inferred
+    seq: int  # the event of what was asked; 0: not known
+    at: int  # when the last of them was written
+    lines: int
+    modified: int = 0  # those of them that were changed since
+
+
 class ChangedFile(msgspec.Struct, frozen=True, array_like=True):
     path: str
     added: int
     removed: int
+    # Only of what is shared: the machine that has the repository counts them anew.
+    written: tuple[WrittenLines, ...] = ()
 
 
 class Part(msgspec.Struct, frozen=True):

@@ -1,13 +1,13 @@
 """The page Map on a team server: what laptops counted of the commits that members shared.
 
-Of each commit a server knows how many lines each session wrote, and how many each file gained.
-Which session wrote which lines of a file is known where the repository is, and not here.
+Of each commit a server knows how many lines each session wrote, in all and in each file. Which
+lines those are is known where the repository is, and not here.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 
 import msgspec
 
@@ -18,7 +18,7 @@ from whyfor.model.branch_map import (
     MapSource,
     TrailCommit,
 )
-from whyfor.model.checkpoints import Checkpoint, Part
+from whyfor.model.checkpoints import ChangedFile, Checkpoint, Part
 from whyfor.model.errors import NotFound
 from whyfor.model.listing import ListFilter
 from whyfor.model.sessions import Project, Session
@@ -131,12 +131,31 @@ def _written(one: Checkpoint, names: Sequence[str]) -> list[MapBand]:
     return [MapBand(part.name, one.commit, "", part.lines) for part in parts]
 
 
-def _changed(one: Checkpoint, names: Sequence[str], files: dict[str, int]) -> list[MapBand]:
-    """Return what a commit added to files; whose it is if one session alone wrote for it."""
+def _changed(one: Checkpoint, names: Sequence[str], files: dict[str, int]) -> Iterator[MapBand]:
+    """Yield what a commit added to files, and whose it is: as it was counted, or if one session
+    alone wrote all of it."""
     writers = [part.name for part in one.parts if part.lines]
-    source = writers[0] if len(writers) == 1 and writers[0] in names else ""
-    changed = [each for each in one.files if each.added and each.path in files]
-    return [MapBand(source, one.commit, each.path, each.added) for each in changed]
+    alone = len(writers) == 1 and writers[0] in names and not _rest(one)
+    for each in one.files:
+        if not each.added or each.path not in files:
+            continue
+        if alone:
+            yield MapBand(writers[0], one.commit, each.path, each.added)
+            continue
+        own = _counted(each, names)
+        for name, lines in own.items():
+            yield MapBand(name, one.commit, each.path, lines)
+        if each.added > own.total():
+            yield MapBand("", one.commit, each.path, each.added - own.total())
+
+
+def _counted(changed: ChangedFile, names: Container[str]) -> Counter[str]:
+    """Return how many of the lines that come to a file are of which of these sessions."""
+    found: Counter[str] = Counter()
+    for one in changed.written:
+        if one.session in names:
+            found[one.session] += one.lines
+    return found
 
 
 def _trail(library: OpenStore, one: Checkpoint, part: Part, mark: MapCommit) -> TrailCommit:
@@ -146,13 +165,16 @@ def _trail(library: OpenStore, one: Checkpoint, part: Part, mark: MapCommit) -> 
             rest[other.agent] += other.lines
     if left := _rest(one):
         rest["unknown"] = left
+    counted = {each.path: _counted(each, [part.name])[part.name] for each in one.files}
+    if not any(counted.values()):  # of a story that was shared without counts
+        counted = {each.path: each.added for each in one.files}
     number = library.sessions.find(part.session_id, part.agent).id
     asked = library.conversation.last_request(number, part.first, part.last)
     return TrailCommit(
         commit=mark,
         lines=part.lines,
         rest=dict(rest),
-        files={changed.path: changed.added for changed in one.files},
+        files={path: lines for path, lines in counted.items() if lines},
         asked=asked.text if asked else "",
         evidence=part.evidence,
         confidence=part.confidence,

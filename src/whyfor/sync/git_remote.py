@@ -38,8 +38,9 @@ from whyfor.model.sync import (
 )
 from whyfor.store.blobs import unpack_object
 from whyfor.sync.client import RemoteDown, RemoteTooLarge, RemoteWithdrawn
-from whyfor.sync.package import SourcePackage, StoryPackage, without_parts
+from whyfor.sync.package import SourcePackage, StoryPackage
 from whyfor.sync.sender import UploadPart
+from whyfor.sync.written_lines import without_parts
 
 PREFIX = "git+"
 _FOLDER = "stories.git"

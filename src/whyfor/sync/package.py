@@ -428,6 +428,8 @@ def _named_by(name: str, told: Iterable[Checkpoint]) -> set[int]:
         for part in checkpoint.parts:
             if part.name == name:
                 found |= named_events(part)
+        for changed in checkpoint.files:
+            found |= {one.seq for one in changed.written if one.session == name and one.seq}
     return found
 
 
@@ -455,12 +457,10 @@ def _with_names(clean: Checkpoint, told: Checkpoint) -> Checkpoint:
     parts = [
         replace(whole, why=part.why) for part, whole in zip(clean.parts, told.parts, strict=True)
     ]
+    files = [
+        replace(one, written=whole.written)
+        for one, whole in zip(clean.files, told.files, strict=True)
+    ]
     return replace(
-        told, subject=clean.subject, files=clean.files, annotation=clean.annotation, parts=parts
+        told, subject=clean.subject, files=files, annotation=clean.annotation, parts=parts
     )
-
-
-def without_parts(checkpoint: Checkpoint, names: Iterable[str]) -> Checkpoint:
-    """Return a checkpoint without the parts of these sessions."""
-    gone = set(names)
-    return replace(checkpoint, parts=[part for part in checkpoint.parts if part.name not in gone])

@@ -9,7 +9,7 @@ What is sent under a newer generation replaces everything that came of the older
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import get_args
 
 import msgspec
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from whyfor.agents import AGENTS
 from whyfor.agents.base import Framing
 from whyfor.capture.parse import SegmentParser
-from whyfor.model.checkpoints import Checkpoint, Note, Part
+from whyfor.model.checkpoints import ChangedFile, Checkpoint, Note, Part
 from whyfor.model.errors import BadInput, NotFound, OutdatedUpload
 from whyfor.model.sessions import Project, Session
 from whyfor.model.sources import Source
@@ -34,12 +34,14 @@ from whyfor.model.sync import (
 from whyfor.store.blobs import Blobs
 from whyfor.store.journal import NoteEntry, SegmentEntry
 from whyfor.store.protocol import SharedStore, StoreWriter
+from whyfor.sync.written_lines import without_parts
 
 OBJECT_MAX = 64 << 20  # bytes of one object, unpacked
 _SESSION_MAX = 256 << 20  # bytes
 _NAME_MAX = 4096  # characters
 _PARTS_MAX = 1_000
 _FILES_MAX = 20_000
+_WRITTEN_MAX = 50_000
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MACHINE = re.compile(r"[\w.-]{1,64}")
@@ -165,6 +167,8 @@ class UploadReceiver:
         for sha, checkpoint in stories.items():
             if all(part.name in names for part in checkpoint.parts):
                 store.checkpoints.remove(sha)
+            elif any(one.session in names for file in checkpoint.files for one in file.written):
+                store.checkpoints.save(self._project(), without_parts(checkpoint, names))
         writer.recount(keys, sharing)
         writer.finish()
         return dropped
@@ -198,13 +202,16 @@ class UploadReceiver:
     def _translated(self, checkpoint: Checkpoint, story: StoryUpload) -> Checkpoint:
         """Return a checkpoint whose parts name the events as they are numbered here."""
         parts = []
+        places: dict[str, Callable[[int], int]] = {}
         for part in checkpoint.parts:
             name = (part.agent, part.session_id)
             number = self.store.sessions.numbers([name]).get(name)
             if number is not None:
                 seqs = self.store.conversation.keys(number)
-                parts.append(_renumbered(part, story.keys.get(part.name, {}), seqs))
-        return replace(checkpoint, project=self.project.identity, parts=parts)
+                places[part.name] = _placer(story.keys.get(part.name, {}), seqs)
+                parts.append(_renumbered(part, places[part.name]))
+        files = [_renumbered_file(changed, places) for changed in checkpoint.files]
+        return replace(checkpoint, project=self.project.identity, parts=parts, files=files)
 
     def _store(self, upload: SessionUpload) -> tuple[ReceivedUpload, list[str]]:
         writer = self.store.records.writer()
@@ -288,9 +295,9 @@ class UploadReceiver:
         return self.store.sessions.last_seqs([number]).get(number, 0) if number else 0
 
 
-def _renumbered(part: Part, keys: dict[int, int], seqs: dict[int, int]) -> Part:
-    """Return a part with the seqs that its events have here; one that is not here is the nearest
-    before it."""
+def _placer(keys: dict[int, int], seqs: dict[int, int]) -> Callable[[int], int]:
+    """Return what says which seq an event of a session has here; one that is not here is the
+    nearest before it."""
     here = {seq: seqs[key] for seq, key in keys.items() if key in seqs}
 
     def place(seq: int) -> int:
@@ -299,6 +306,26 @@ def _renumbered(part: Part, keys: dict[int, int], seqs: dict[int, int]) -> Part:
         before = [known for known in here if known < seq]
         return here[max(before)] if before else min(seq, max(seqs.values(), default=0))
 
+    return place
+
+
+def _renumbered_file(
+    changed: ChangedFile, places: Mapping[str, Callable[[int], int]]
+) -> ChangedFile:
+    """Return a file with the seqs that its turns have here; sessions that are not here are left
+    out."""
+    written = []
+    for one in changed.written:
+        if not one.session:
+            written.append(one)
+        elif one.session in places:
+            seq = places[one.session](one.seq) if one.seq else 0
+            written.append(replace(one, seq=seq))
+    return replace(changed, written=tuple(written))
+
+
+def _renumbered(part: Part, place: Callable[[int], int]) -> Part:
+    """Return a part with the seqs that its events have here."""
     pieces = tuple((place(first), place(last)) for first, last in part.pieces)
     first, last = place(part.first), place(part.last)
     return replace(part, first=first, last=max(first, last), cut=place(part.cut), pieces=pieces)
@@ -311,6 +338,8 @@ def check_story(checkpoint: Checkpoint) -> None:
         raise BadInput("a commit is 40 or 64 hexadecimal digits", "This is a bug of the sender.")
     if len(checkpoint.parts) > _PARTS_MAX or len(checkpoint.files) > _FILES_MAX:
         raise BadInput("a story has too many parts or files", "Keep it on your machine.")
+    if sum(len(changed.written) for changed in checkpoint.files) > _WRITTEN_MAX:
+        raise BadInput("a story has too many turns in its files", "Keep it on your machine.")
 
 
 def check_upload(upload: SessionUpload) -> None:

@@ -56,11 +56,12 @@ from whyfor.sync.client import (
     TeamClient,
 )
 from whyfor.sync.git_remote import GitSender, StoryAuthor, is_git_address, story_repository
-from whyfor.sync.package import SourcePackage, StoryPackage, StoryPacker, without_parts
+from whyfor.sync.package import SourcePackage, StoryPackage, StoryPacker
 from whyfor.sync.pushes import find_pushed
 from whyfor.sync.remotes import RemoteFile, load_key, load_remotes
 from whyfor.sync.selection import SessionSelection, select_session
 from whyfor.sync.sender import StorySender
+from whyfor.sync.written_lines import with_written_lines, without_parts
 
 AnySender = StorySender | GitSender
 FIRST_WAIT = 300  # seconds until an item is tried again
@@ -508,6 +509,7 @@ class StoryChooser:
         if not sessions or not told.parts:
             return None
         chosen = [self._selection(each) for each in sessions]
+        told = with_written_lines(self.store, told)
         return packer.story(chosen, [told], self._notes(found), self._statements(sessions))
 
     def needed_sessions(self) -> set[str]:

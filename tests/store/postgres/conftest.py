@@ -9,7 +9,7 @@ import pytest
 
 from tests.store.contract.build import SHOP, Build, annotation, checkpoint, part
 from tests.store.team import Team, TeamProject, postgres_18
-from whyfor.model.checkpoints import Note
+from whyfor.model.checkpoints import ChangedFile, Note, WrittenLines
 from whyfor.model.events import Touch, Usage
 from whyfor.model.memory import (
     CommandCount,
@@ -59,7 +59,13 @@ def _fill(store: PostgresStore, word: str) -> None:
     build.segment(source, 0, 10, word)
     build.checkpoint(
         number,
-        checkpoint(sha_of(word), part(word, 1, 2), subject=word, annotation=annotation(word)),
+        checkpoint(
+            sha_of(word),
+            part(word, 1, 2),
+            subject=word,
+            annotation=annotation(word),
+            files=[ChangedFile("a.py", 1, 0, (WrittenLines(f"claude:{word}", 1, 1, 1),))],
+        ),
     )
     build.signals(Signal(1, "claude", word, session_agent="claude", session_id=word))
     act = TaskAct("name", 1, 1, 1, "branch", "high")

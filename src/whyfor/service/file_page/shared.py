@@ -9,6 +9,7 @@ from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.file_page import FilePage, FileStory
 from whyfor.model.sessions import Person, Project
+from whyfor.service.file_page.shared_cards import SharedCards
 from whyfor.service.memory_page import notes_about_files
 from whyfor.store.open import OpenStore, reading
 
@@ -32,12 +33,20 @@ def shared_file_page(settings: Settings, identity: str, path: str) -> FilePage:
         changed = [one for one in kept.values() if any(each.path == inside for each in one.files)]
         changed.sort(key=lambda one: -one.committed_at)
         stories = _stories(library, changed[:_SHOWN], inside)
+        cards = SharedCards(library)
+        for one in changed[:_SHOWN]:
+            for each in one.files:
+                if each.path == inside:
+                    cards.add_change(one, each)
     return FilePage(
         project=project,
         path=inside,
         state="shared",
         stories=stories,
         more_versions=len(changed) > _SHOWN,
+        shares=cards.shares(),
+        reasons=cards.reasons,
+        cards=cards.listed(),
         notes=notes_about_files(settings, project.identity, [inside]),
     )
 

@@ -82,14 +82,20 @@ class WriterCards:
         return sorted(found, key=lambda share: (ranks[share.kind], not share.is_you, -share.lines))
 
     def _count(self, card: WriterCard, row: BlameRow) -> None:
-        card.lines += 1
         who = row.who
         at = who.writer.at if who.writer else row.time * 1000
+        is_new = all(one.sha != row.commit for one in card.commits)
+        self.count_lines(card, 1, at, self._commit(row) if is_new else None)
+
+    def count_lines(self, card: WriterCard, lines: int, at: int, commit: CardCommit | None) -> None:
+        """Count lines of a card, and the commit that they come from if it is new there."""
+        card.lines += lines
         card.at = max(card.at, at)
         if card.kind == UNKNOWN_AUTHOR:
-            self.reasons[card.reason] = self.reasons.get(card.reason, 0) + 1
-        if len(card.commits) < _COMMITS and all(one.sha != row.commit for one in card.commits):
-            card.commits.append(self._commit(row))
+            self.reasons[card.reason] = self.reasons.get(card.reason, 0) + lines
+        known = {one.sha for one in card.commits}
+        if commit is not None and len(card.commits) < _COMMITS and commit.sha not in known:
+            card.commits.append(commit)
 
     def _commit(self, row: BlameRow) -> CardCommit:
         checkpoint = self.known.linked.get(row.commit)
@@ -100,33 +106,38 @@ class WriterCards:
 
     def _card(self, row: BlameRow) -> WriterCard:
         who = row.who
-        reason = self.known.unknown_reason(row) if who.kind == UNKNOWN_AUTHOR else ""
-        key: _CardKey
         if who.agent:
-            asked = who.asked.seq if who.asked else None
-            key = (who.kind, who.agent, who.session_id, asked)
-        elif who.kind == PERSON:
-            key = (who.kind, row.author, row.mail)
-        else:
-            # who committed it is a hint, no more
-            key = (who.kind, reason, row.author if reason == NO_SESSION else "")
+            return self.turn_card(who)
+        if who.kind == PERSON:
+            return self.person_card(row.author, row.mail)
+        reason = self.known.unknown_reason(row)
+        # who committed it is a hint, no more
+        return self.unknown_card(reason, row.author if reason == NO_SESSION else "")
+
+    def turn_card(self, who: LineWho) -> WriterCard:
+        """Return the card of a turn."""
+        asked = who.asked.seq if who.asked else None
+        key: _CardKey = (who.kind, who.agent, who.session_id, asked)
         if key not in self.cards:
-            self.cards[key] = self._new_card(row, who, reason)
+            self.cards[key] = self._agent_card(who)
         return self.cards[key]
 
-    def _new_card(self, row: BlameRow, who: LineWho, reason: str) -> WriterCard:
-        if who.agent:
-            return self._agent_card(who)
-        is_you = self._is_you(row)
-        if who.kind == PERSON:
-            label = "you" if is_you else row.author.split(" ")[0]
-            return WriterCard(PERSON, row.author, label, is_you=is_you)
-        name = row.author if reason == NO_SESSION else ""
-        return WriterCard(UNKNOWN_AUTHOR, name, "?", reason=reason)
+    def person_card(self, author: str, mail: str) -> WriterCard:
+        """Return the card of a person, who is inferred."""
+        key: _CardKey = (PERSON, author, mail)
+        if key not in self.cards:
+            own = self.known.mail
+            is_you = own is not None and mail.strip("<>").lower() == own.lower()
+            label = "you" if is_you else author.split(" ")[0]
+            self.cards[key] = WriterCard(PERSON, author, label, is_you=is_you)
+        return self.cards[key]
 
-    def _is_you(self, row: BlameRow) -> bool:
-        mail = self.known.mail
-        return mail is not None and row.mail.strip("<>").lower() == mail.lower()
+    def unknown_card(self, reason: str, name: str = "") -> WriterCard:
+        """Return the card of lines that nobody is known for."""
+        key: _CardKey = (UNKNOWN_AUTHOR, reason, name)
+        if key not in self.cards:
+            self.cards[key] = WriterCard(UNKNOWN_AUTHOR, name, "?", reason=reason)
+        return self.cards[key]
 
     def _agent_card(self, who: LineWho) -> WriterCard:
         turn = f" T{who.turn}" if who.turn is not None else ""
