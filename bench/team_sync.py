@@ -115,7 +115,7 @@ class Failing(NamedTuple):
     """What became of stories while requests failed."""
 
     stories: int
-    first: int  # sent in the first pass: at most four tries of each request
+    first: int  # sent in the first pass: at most three tries of each request
     passes: int  # until all were sent
     lost: int
     doubled: int
@@ -159,7 +159,8 @@ def failing(folder: Path, server: SharedServer, share: float, stories: int) -> F
     with fault_proxy(server.url) as proxy:
         proxy.faults.append(flaky)
         laptop.share(proxy.url, project, server.key(project.person))
-        clock = Clock(lambda: laptop.time.ms, laptop.time.sleep, Patience(connect=2, idle=10))
+        thrice = Patience((1.0, 4.0), connect=2, idle=10)  # three tries of each request
+        clock = Clock(lambda: laptop.time.ms, laptop.time.sleep, thrice)
         first = passes = 0
         while passes < 50:
             passes += 1

@@ -17,6 +17,12 @@ import pytest
 from tests.conftest import REPOSITORY, Result
 from tests.service.init.tools import git
 from tests.transcripts import Transcript
+from whyfor import config
+from whyfor.model.stories import CommitFilter
+from whyfor.service.commits import page_of_commits
+from whyfor.service.search import CommitHit, SearchRequest, search_page
+from whyfor.service.timeline import timeline
+from whyfor.store.open import reading
 
 Cli = Callable[..., Result]
 BD = REPOSITORY / "tests" / "beads.py"
@@ -278,6 +284,17 @@ def test_everything_can_be_narrowed_to_a_task(
     assert [hit["subject"] for hit in stories if hit["type"] == "commit"] == ["Print one"]
     stories = json.loads(cli("search", "print", "--task", "tw-2", "--json").out)
     assert [hit for hit in stories if hit["type"] == "commit"] == []
+    settings = config.load()
+    with reading(settings) as store:
+        [(_, project)] = [each for each in store.projects.known() if each[1].evidence != "path"]
+    for key, subjects in (("tw-1", ["Print one"]), ("tw-2", [])):
+        which = CommitFilter(task=key)
+        told = page_of_commits(settings, project.identity, which, limit=9).items
+        assert [one.commit.subject for one in told] == subjects
+        rows = timeline(settings, project.identity, which).share
+        assert rows.commits == len(subjects)
+        hits = search_page(settings, SearchRequest(f"print task:{key}", "commits"), limit=9).hits
+        assert [hit.subject for hit in hits if isinstance(hit, CommitHit)] == subjects
     assert json.loads(cli("stats", "--task", "tw-1", "--json").out)["sessions"] == 1
     commits = json.loads(cli("log", "--task", "tw-1", "--json").out)
     assert [one["subject"] for one in commits] == ["Print one"]

@@ -109,6 +109,8 @@ class CommitFilter(msgspec.Struct, frozen=True):
     story: bool | None = None
     since: int | None = None
     until: int | None = None
+    task: str | None = None
+    commits: frozenset[str] | None = None  # those that came of the task; None: any
 
     def fits(self, story: CommitStory) -> bool:
         commit, checkpoint = story.commit, story.checkpoint
@@ -121,6 +123,7 @@ class CommitFilter(msgspec.Struct, frozen=True):
             and (self.story is None or bool(parts) == self.story)
             and (self.since is None or commit.committed_at >= self.since)
             and (self.until is None or commit.committed_at <= self.until)
+            and (self.commits is None or commit.sha in self.commits)
         )
 
 

@@ -25,6 +25,7 @@ from whyfor.story.commit_lookup import checkout_root
 from whyfor.story.commit_stories import full_story, stories_of
 from whyfor.story.repositories import ALL, repository_of
 from whyfor.story.story_budget import stories_within
+from whyfor.story.tasks.board import with_task
 
 _SCANNED = 2000  # commits one page of a timeline looks at, if filters leave few
 
@@ -53,6 +54,7 @@ def page_of_commits(
 ) -> TimelinePage:
     """A project's commits and their stories, newest first."""
     with reading(settings) as library:
+        which = with_task(library, which)
         if local_store(library) is None:
             return _shared_page(library, identity, which, limit, after)
         project, folder = _repository(library, identity)

@@ -27,6 +27,7 @@ from whyfor.recall.search import HitRange, field_of, hit_page
 from whyfor.recall.snippets import WordFinder, snippet, word_finders
 from whyfor.store.open import OpenStore, local_store, reading
 from whyfor.story.session_lookup import parse_filters
+from whyfor.story.tasks.board import spelled_keys
 
 __all__ = [
     "CommitHit",
@@ -50,7 +51,7 @@ MOST = 32  # words of one
 DEEPEST = 1000  # hits one can go through
 _BEGINNING = 2  # letters
 _NEAR = 400  # words that are looked at for one that was meant
-_NAMES = "project|agent|branch|person|before|after|since|until"
+_NAMES = "project|agent|branch|task|person|before|after|since|until"
 _GIVEN = re.compile(rf'(?<!\S)({_NAMES}):("[^"]*"|[^\s"]+)')
 
 
@@ -265,6 +266,9 @@ def _narrowed(library: OpenStore, filters: Filters, name: str, value: str) -> Fi
         return replace(filters, agents=(value,)) if value in AGENTS else None
     if name == "branch":
         return replace(filters, branch=value)
+    if name == "task":
+        keys = spelled_keys(library, value)
+        return replace(filters, task=keys[0]) if keys else None
     if name == "person":
         found_person = [one.id for one in library.authors() if value.lower() in one.name.lower()]
         return replace(filters, person=found_person[0]) if len(found_person) == 1 else None

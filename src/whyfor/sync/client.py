@@ -45,11 +45,11 @@ class RemoteDown(RemoteFault):
     retried = True
 
     def __init__(
-        self, message: str, hint: str = "", wait: float | None = None, *, answered: bool = False
+        self, message: str, hint: str = "", wait: float | None = None, *, reached: bool = False
     ) -> None:
         super().__init__(message, hint)
         self.wait = wait  # seconds, if the server said so
-        self.answered = answered  # by the server: it may be this request alone
+        self.reached = reached  # the server is there: it may be this request alone
 
 
 class NeedsLogin(RemoteFault):
@@ -183,7 +183,7 @@ class TeamClient:
             raise RemoteDown(message or "the server wants us to slow down", "", wait)
         if answer.status in _TRANSIENT:
             words = message or f"the server answered {answer.status}"
-            raise RemoteDown(words, "", wait, answered=True)
+            raise RemoteDown(words, "", wait, reached=True)
         fault, hint = _FAULTS.get(answer.status, (RemoteRejected, "Is it a Whyfor server?"))
         raise fault(message or f"the server answered {answer.status}", hint)
 
@@ -194,14 +194,18 @@ class TeamClient:
         if body is not None:
             headers["content-type"] = kind
         self.tries += 1
+        reached = False
         try:
             connection = self._connected()
+            reached = True
             connection.request(method, self._parts.path + path, body, headers)
             response = connection.getresponse()
             content = response.read(ANSWER_MAX + 1)
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            raise RemoteDown(f"{self._parts.netloc}: {_reason(error)}") from None
+            reached = reached and not isinstance(error, TimeoutError)
+            words = f"{self._parts.netloc}: {_reason(error)}"
+            raise RemoteDown(words, reached=reached) from None
         if len(content) > ANSWER_MAX:
             self.close()
             raise RemoteDown(f"{self._parts.netloc} answered too much")

@@ -433,7 +433,7 @@ class RemotePass:
             self._postpone(due, fault, _DAY)
             return True
         if isinstance(fault, RemoteDown):
-            alone = fault.answered and item.kind in (COMMIT, SESSION) and self._in_a_row < _IN_A_ROW
+            alone = fault.reached and item.kind in (COMMIT, SESSION) and self._in_a_row < _IN_A_ROW
             self._postpone([item] if alone else due, fault, None)
             return not alone
         self._refuse(item, fault)

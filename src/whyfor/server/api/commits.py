@@ -43,6 +43,7 @@ def list_commits(
     author: Text = None,
     agent: Agent = None,
     tag: Text = None,
+    task: Text = None,
     story: FromQuery[bool | None] = None,
     since: When = None,
     until: When = None,
@@ -59,6 +60,7 @@ def list_commits(
         story=story,
         since=parse_when(since, now) if since else None,
         until=parse_when(until, now, end=True) if until else None,
+        task=task,
     )
     found = page_of_commits(settings, project, which, limit=limit, after=after)
     items = [wire_commit(told) for told in found.items]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
+import msgspec
 from litestar import get
 from litestar.params import FromPath, FromQuery
 from litestar.response import Template
@@ -44,6 +45,7 @@ def show(
     author: FromQuery[str] = "",
     agent: FromQuery[str] = "",
     tag: FromQuery[str] = "",
+    task: FromQuery[str] = "",
     story: FromQuery[str] = "",
     since: FromQuery[str] = "",
     until: FromQuery[str] = "",
@@ -63,6 +65,7 @@ def show(
         tag=tag or None,
         story=STORY.get(story),
         until=_until(until),
+        task=task or None,
     )
     running = [standing.name for standing in hub.standings if standing.status.phase != "exited"]
 
@@ -77,6 +80,7 @@ def show(
         "author": author,
         "agent": agent,
         "tag": tag,
+        "task": task,
         "story": story,
     }
     asked |= {"since": since and period, "until": until}
@@ -176,11 +180,7 @@ def _period(
 
     def told(period: str) -> TimelineView:
         start = _since(period)
-        return of(
-            CommitFilter(
-                which.branch, which.author, which.agent, which.tag, which.story, start, which.until
-            )
-        )
+        return of(msgspec.structs.replace(which, since=start))
 
     if since:
         return told(since), since

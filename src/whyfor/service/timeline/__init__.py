@@ -31,6 +31,7 @@ from whyfor.service.timeline.lanes import LaneSlice, SessionSpan, lanes
 from whyfor.store.open import OpenStore, reading
 from whyfor.story.repositories import ALL, Repository, repository_of
 from whyfor.story.story_budget import stories_within
+from whyfor.story.tasks.board import with_task
 
 WINDOW = 4000  # commits of a branch that are looked through at a time
 PAGE = 40
@@ -122,9 +123,9 @@ def timeline(
             raise NotFound(
                 f"no project is called {identity[:200]!r}", "See which there are: whyfor projects"
             )
-        return _Page(library, known[0], known[1], which, frozenset(open_sessions)).page(
-            after, limit
-        )
+        which = with_task(library, which)
+        page = _Page(library, known[0], known[1], which, frozenset(open_sessions))
+        return page.page(after, limit)
 
 
 def newest_story_project(settings: Settings) -> str | None:
@@ -298,7 +299,7 @@ class _Page:
     def _shows_pending(self) -> bool:
         """Return whether the filter allows uncommitted work."""
         which = self.which
-        if which.author or which.tag:
+        if which.author or which.tag or which.task:
             return False
         return which.until is None and which.story is not False
 
@@ -355,6 +356,8 @@ class _Page:
         if which.agent and (known is None or which.agent not in known.agents):
             return False
         if which.tag and (known is None or which.tag != known.tag):
+            return False
+        if which.commits is not None and commit.sha not in which.commits:
             return False
         if not self._is_on_branch(known):
             return False

@@ -12,6 +12,7 @@ from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.cost import Cost, cost_of
 from whyfor.model.errors import NotFound
 from whyfor.model.sessions import SessionBrief
+from whyfor.model.stories import CommitFilter
 from whyfor.model.tasks import (
     StoredRun,
     TaskCommit,
@@ -175,6 +176,14 @@ def task_commits(store: SharedStore, key: str) -> set[str]:
     for task in load_tasks(store, 0, keys=[require_key(store, key)]):
         found |= {commit.commit for commit in _commits(store, task)}
     return found
+
+
+def with_task(store: SharedStore, which: CommitFilter) -> CommitFilter:
+    """Return a filter that knows the commits of the task it names; raises NotFound if there is no
+    such task."""
+    if not which.task:
+        return which
+    return msgspec.structs.replace(which, commits=frozenset(task_commits(store, which.task)))
 
 
 # -- one task, counted ---------------------------------------------------------------------------
