@@ -75,6 +75,8 @@ def test_a_wall_is_told_kept_muted_and_cleared(
     assert (now.firing.id, now.title) == (firing.id, "Clean up")
 
     mute(settings, firing.id)
+    (now,) = attention_now(settings)
+    assert now.firing.muted  # before anything was read
     end = time.monotonic() + 20
     while not desk.hub.firings[0].muted:
         desk.watching.turn()

@@ -33,6 +33,7 @@ _FACTS = (
     "turn_id "
     "transcript_path agent_transcript_path error"
 ).split()
+_MARKED = f'"event":"{ATTENTION}"'.encode()
 _MAX_FACT = 500
 _MAX_REFS = 100  # of one push
 _MAX_ASKED = 8000  # characters of a command that are shown to the person who may allow it
@@ -425,6 +426,22 @@ def append_mark(home: Path, session: tuple[str, str] | None, mark: AttentionMark
     whose = {"session_agent": session[0], "session_id": session[1]} if session else {}
     line = b"\n" + msgspec.json.encode(header) + b"\t" + msgspec.json.encode(whose) + b"\n"
     _append(home, [line])
+
+
+def spooled_marks(home: Path) -> list[Signal]:
+    """Return what the monitor told or a person muted lately, as it stands in the spool: also what
+    no ingest has read yet."""
+    found = []
+    for path in files(home)[-2:]:
+        try:
+            data = path.read_bytes()
+        except OSError:
+            continue
+        told = b"\n".join(line for line in data.splitlines() if _MARKED in line)
+        for envelope in envelopes(told + b"\n", 0):
+            if isinstance(envelope, Envelope) and envelope.event == ATTENTION:
+                found.append(_of_monitor(envelope, _payload(envelope)))
+    return found
 
 
 def append_requests(home: Path, told: Sequence[TelemetryRequest]) -> None:

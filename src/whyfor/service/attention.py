@@ -11,7 +11,7 @@ from statistics import median
 import msgspec
 
 from whyfor.capture.ingest import wall_clock
-from whyfor.capture.spool import append_mark
+from whyfor.capture.spool import append_mark, spooled_marks
 from whyfor.config import Settings
 from whyfor.live.monitor import Monitor
 from whyfor.live.tracker import StatusTracker
@@ -27,7 +27,7 @@ from whyfor.model.query import SessionFilter
 from whyfor.model.sessions import Session
 from whyfor.model.times import DAY, parse_when
 from whyfor.store.open import OpenStore, reading
-from whyfor.story.attention.marks import read_marks
+from whyfor.story.attention.marks import AttentionRecord, read_marks
 from whyfor.story.attention.replay import FamilyEvent, family_events, replay_session
 from whyfor.story.session_lookup import parse_filters
 
@@ -63,7 +63,27 @@ def attention_now(settings: Settings) -> list[ListedFiring]:
         return []
     finally:
         tracker.close()
-    return named_firings(settings, monitor.firings)
+    return named_firings(settings, _muted_lately(settings, monitor.firings))
+
+
+def _muted_lately(settings: Settings, firings: list[Firing]) -> list[Firing]:
+    """Mark what a person has muted since the last ingest, too."""
+    try:
+        with reading(settings) as store:
+            muted = _record(settings, store, wall_clock() - MONTH).muted
+    except NotFound:
+        return firings
+    return [
+        msgspec.structs.replace(each, muted=(each.session, each.found.cause) in muted)
+        for each in firings
+    ]
+
+
+def _record(settings: Settings, store: OpenStore, since: int) -> AttentionRecord:
+    """Return what was told and muted; told twice, a mark is the same."""
+    stored = store.signals.attention(since)
+    lately = [each for each in spooled_marks(settings.home) if each.at >= since]
+    return read_marks(sorted([*stored, *lately], key=lambda each: each.at))
 
 
 def named_firings(settings: Settings, firings: Iterable[Firing]) -> list[ListedFiring]:
@@ -107,7 +127,7 @@ def attention_history(
         begin = parse_when(since, datetime.now().astimezone())
     try:
         with reading(settings) as store:
-            record = read_marks(store.signals.attention(begin))
+            record = _record(settings, store, begin)
             found = _named(store, list(record.firings.values()))
     except NotFound:
         return []
