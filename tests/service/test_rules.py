@@ -99,7 +99,7 @@ def test_rules_go_on_after_twenty_agreeing_answers_of_more_than_a_day(
 def test_rules_are_added_tried_turned_on_and_removed(home: object, cli: Cli) -> None:
     assert cli("rules", "add", "--everywhere", "--", "npm", "test").code == 0
     assert cli("rules", "add", "--everywhere", "--deny", "--", "git", "push").code == 0
-    refused = cli("rules", "add", "--", "rm", "-rf")
+    refused = cli("rules", "add", "--everywhere", "--", "rm", "-rf")
     assert refused.code == 2 and "no rule can allow it" in refused.err
     assert cli("rules", "test", "npm test").out.startswith("allow")
     assert cli("rules", "test", "npm test && git push").out.startswith("deny")
@@ -114,3 +114,5 @@ def test_rules_are_added_tried_turned_on_and_removed(home: object, cli: Cli) -> 
     assert cli("rules", "remove", "r1").code == 0
     assert cli("rules", "test", "npm test").out.startswith("abstain")
     assert cli("rules", "remove", "r9").code == 2
+    nowhere = cli("rules", "add", "--", "npm", "test")
+    assert nowhere.code == 2 and "--everywhere" in nowhere.err, "it would never count"

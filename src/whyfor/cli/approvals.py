@@ -57,10 +57,12 @@ def command(pending: bool, since: str | None, agent: str | None, limit: int, as_
         print_json([wire_approval_decision(row) for row in found.rows])
         return
     if not found.rows:
-        print_note("Nobody waits for you." if pending else "No agent asked for anything yet.")
+        chosen = bool(agent or since)
+        nothing = "Nothing of that was asked." if chosen else "No agent asked for anything yet."
+        print_note("Nobody waits for you." if pending else nothing)
         return
     _table(found.rows)
-    if found.next:
+    if found.next and found.total > len(found.rows):
         print_note(f"{len(found.rows)} of {found.total:,}; more: --limit")
 
 

@@ -155,6 +155,11 @@ def add_rule(settings: Settings, folder: Path, rule: CommandRule, *, here: bool)
     for name in rule.agents:
         if name not in AGENTS:
             raise BadInput(f"no agent is called {name}", f"Choose from: {', '.join(AGENTS)}.")
+    if here and find_work_tree(folder) is None:
+        raise BadInput(
+            "a rule of one project needs a git repository, and there is none here",
+            "Go to the project, or add it for all: whyfor rules add --everywhere",
+        )
     project = identify(to_text(folder)).identity if here else rule.project
     known = {each.id for each in rules_file.read_rules(settings).rules}
     ident = next(f"r{number}" for number in range(1, 10_000) if f"r{number}" not in known)
