@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from statistics import mean
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
@@ -56,6 +57,8 @@ _NOTE = """The corpus' sessions in one project, alone; among copies of themselve
 (every second session first). `texts` counts the rows of all full text indexes. CPU is that of the server and of
 PostgreSQL together; the wall clock also has what else ran on the machine. Copies have no new words: a database of different
 sessions has longer lists of words, and shorter lists of texts for each."""
+_LARGE_NOTE = """The same questions. Each copy has the same words, so every word stands in so many times as many texts, and each answer
+competes with its copies: a project of different sessions has longer lists of words, and fewer texts with each."""
 _HTTP_NOTE = """Two processes, as `whyfor server run` starts them, and an object store in a folder. A large session: 10 MB of
 records, all pages of its events, and its segments as a laptop reads them. News: from the commit of a change to the last byte
 of its line at each of 100 listeners, half of them on each process."""
@@ -132,7 +135,100 @@ def team(report: Report, place: Place, questions: Path, copies: int) -> None:
         columns = ["", "texts", "MRR", "CPU ms", "CPU p95 ms", "p95 ms"]
         rows.insert(0, ["SQLite, 0.03 M events", None, round(here.mrr, 4), None, None, None])
         report.add(Table("Team: search on PostgreSQL", columns, rows, _NOTE), *checks)
+        _one_large(report, _Searched(people, project, settings, objects), asked, clock, copies)
         _over_http(report, stack, people, mixed, objects)
+
+
+class _Searched(NamedTuple):
+    """A project that is searched."""
+
+    people: Team
+    project: TeamProject
+    settings: config.Settings
+    objects: Path
+
+
+def _one_large(
+    report: Report, where: _Searched, asked: list[Question], clock: _Clock, copies: int
+) -> None:
+    """Search one project while it grows by copies of its own sessions."""
+    people, project = where.people, where.project
+    grower = _Grower(people, project)
+    rows: list[list[Cell]] = []
+    used: list[float] = []
+    for number in sorted({0, copies // 4, copies}):
+        grower.grow_to(number)
+        with closing(_lent(people, project, *where)) as store:
+            _found(store, asked[:20], clock)  # warm
+            _, used, walls = _found(store, asked, clock)
+        size = f"{_events(people, project) / 1e6:.2f} M events"
+        rows.append([size, 1000 * mean(used), 1000 * p95(used), 1000 * p95(walls)])
+    columns = ["", "CPU ms", "CPU p95 ms", "p95 ms"]
+    report.add(
+        Table("Team: search in one large project", columns, rows, _LARGE_NOTE),
+        Check(f"team: CPU of a search, p95, in one project of {size}", p95(used), 0.3, " s"),
+    )
+
+
+class _Grower:
+    """Copies a project's sessions within it, each under a number of its own."""
+
+    # Columns that hold a session's number, and in which bits.
+    _SHIFTS: ClassVar[dict[str, dict[str, int]]] = {
+        "sessions": {"id": 0},
+        "events": {"id": 24, "session_id": 0},
+        "docs": {"id": 24},
+        "words": {"id": 24},
+        "passages": {"id": 30},
+        "cards": {"id": 0},
+        "listed": {"session_id": 0, "head": 0},
+    }
+
+    def __init__(self, people: Team, project: TeamProject) -> None:
+        self.admin = people.admin
+        self.project = project.number
+        self.copies = 0
+        [(self.own,)] = self.admin.execute(
+            "SELECT max(id) FROM sessions WHERE team_project=%s", (self.project,)
+        )
+
+    def grow_to(self, copies: int) -> None:
+        while self.copies < copies:
+            [(last,)] = self.admin.execute("SELECT max(id) FROM sessions")
+            for table, shifts in self._SHIFTS.items():
+                self._copy(table, shifts, int(last))
+            self.copies += 1
+        self.admin.execute("SELECT setval('sessions_id_seq', (SELECT max(id) FROM sessions))")
+        self.admin.execute("VACUUM ANALYZE")
+
+    def _copy(self, table: str, shifts: dict[str, int], last: int) -> None:
+        columns = [
+            name
+            for (name,) in self.admin.execute(
+                """
+                SELECT column_name FROM information_schema.columns
+                WHERE table_schema='whyfor' AND table_name=%s AND is_generated='NEVER'
+                ORDER BY ordinal_position
+                """,
+                (table,),
+            )
+        ]
+        values = [
+            f"{name} + ({last}::bigint << {shifts[name]})"
+            if name in shifts
+            else f"session_id || '-{last}'"
+            if (table, name) == ("sessions", "session_id")
+            else name
+            for name in columns
+        ]
+        key, shift = next(iter(shifts.items()))
+        self.admin.execute(
+            f"""
+            INSERT INTO {table}({", ".join(columns)}) OVERRIDING SYSTEM VALUE
+            SELECT {", ".join(values)} FROM {table}
+            WHERE team_project = {self.project} AND {key} >> {shift} <= {self.own}
+            """
+        )
 
 
 def _row(
