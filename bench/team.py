@@ -158,7 +158,7 @@ def _one_large(
     used: list[float] = []
     for number in sorted({0, copies // 4, copies}):
         grower.grow_to(number)
-        with closing(_lent(people, project, *where)) as store:
+        with closing(_lent(*where)) as store:
             _found(store, asked[:20], clock)  # warm
             _, used, walls = _found(store, asked, clock)
         size = f"{_events(people, project) / 1e6:.2f} M events"
