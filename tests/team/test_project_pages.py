@@ -205,7 +205,9 @@ def test_pages_are_narrowed_to_one_person(shop: SharedShop) -> None:
         )
         assert "no such person" in refused.text.lower()
 
-    listed = shop.served.get(f"{shop.api}/sessions?who={shop.ann}", shop.tokens[shop.bob]).json()
+    token = shop.tokens[shop.bob]
+    assert shop.served.get(f"{shop.api}/sync/changes?after={10**21}", token).status_code == 400
+    listed = shop.served.get(f"{shop.api}/sessions?who={shop.ann}", token).json()
     assert ["heron" in (one["title"] or "") for one in listed["items"]] == [True]
     pages = ("sessions", "search?q=gate", "memory", "insights", "insights?view=cost")
     check_each(((page, page) for page in pages), check)

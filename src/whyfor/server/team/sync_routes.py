@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
 
 from litestar import Request, Response, get, post, put
-from litestar.params import FromPath, FromQuery, JSONBody
+from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 from msgspec.structs import replace
 
 from whyfor.model.errors import BadInput, StoreError, Unprocessable
@@ -26,6 +26,7 @@ from whyfor.server.team.context import OfProject, SignedIn, Team
 from whyfor.team.access import MEMBER, READ, WRITE
 from whyfor.team.stories import PACKED_MAX, TeamStories, TeamUploads, own_projects
 
+Number = Annotated[int, QueryParameter(ge=0, le=1 << 62)]
 _PROJECT = "/api/v1/projects/{project_id:int}"
 _BODY_MAX = 8 << 20  # bytes of a plan or a commit
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -92,7 +93,7 @@ def retract(project: OfProject, data: JSONBody[Retraction]) -> RetractionAnswer:
 
 
 @get(f"{_PROJECT}/sync/changes", opt={"access": READ}, sync_to_thread=True)
-def changes(project: OfProject, after: FromQuery[int] = 0) -> ChangesAnswer:
+def changes(project: OfProject, after: Number = 0) -> ChangesAnswer:
     """What changed after a number, for machines that keep copies."""
     found, last = TeamStories(project).changes(after)
     return ChangesAnswer(tuple(found), last)
