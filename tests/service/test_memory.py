@@ -211,4 +211,6 @@ def test_a_preview_says_why_each_line_is_in_it(home: Path, cli: Cli, repo: Path)
     assert block["text"] in shown.out
     assert block["lines"]
     for line in block["lines"]:
-        assert f"  {line['section']}: {line['source'][:24]}: {line['why']}" in shown.err
+        named = line["text"].partition("[")[2].partition("]")[0]
+        assert named and f"[{named}]" in shown.out
+        assert f"  {line['section']}: {named}: {line['why']}" in shown.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,7 +77,7 @@ if TYPE_CHECKING:
 
 _ID = 8
 _TOLD = 5  # sessions that were told a note
-_SOURCE = 24  # characters of what a line of the block comes from
+_LABEL = re.compile(r"(?:- )?\[([^\]]+)\]")  # what a line of the block comes from
 _MOMENTS = {"start": "at the start", "threads": "after a compaction", "prompt": "with a prompt"}
 _NOBODY = "There is no session to ask about."
 _AUTHORS = {"person": "you", "agent": "an agent"}
@@ -469,7 +470,8 @@ def _print_block(block: MemoryBlock) -> None:
         say(line)
     print_note("", f"About {block.tokens:,} of {block.budget:,} tokens. Why each line is in it:")
     for told in block.lines:
-        print_note(f"  {told.section}: {told.source[:_SOURCE]}: {told.why}")
+        named = _LABEL.match(told.text)
+        print_note(f"  {told.section}: {named[1] if named else told.source}: {told.why}")
     for section, number in block.left_out.items():
         print_note(f"  {section}: {plural(number, 'line')} did not fit")
 

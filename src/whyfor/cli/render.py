@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+_BAR = "▌ "  # before what a person said
+_LEAST_SAID = 20  # characters of a line of it
+
 
 def console(*, stderr: bool = False, moving: bool = False) -> Console:
     """Return a console as wide as the terminal, in a pager if the command has long output; `moving`
@@ -153,6 +156,17 @@ def project_text(identity: str | None) -> str:
         return label(_named(identity) or "unnamed repository")
     last = re.split(r"[/\\]", identity.rstrip("/\\"))[-1].removesuffix(".git")
     return label(last or identity)
+
+
+def barred_lines(out: Console, text: str, style: str) -> Iterator[Text]:
+    """Yield the lines of what a person said, as wide as the terminal, each with the bar of a
+    prompt."""
+    from rich.text import Text
+
+    room = max(_LEAST_SAID, out.width - len(_BAR))
+    for line in clean(text).splitlines():
+        for piece in Text(line, style=style).wrap(out, room) or [Text("")]:
+            yield Text.assemble((_BAR, "bold #6f7ee0"), piece)
 
 
 def projects_apart(identities: Iterable[str | None]) -> dict[str | None, str]:

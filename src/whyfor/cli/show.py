@@ -19,6 +19,7 @@ from whyfor.cli.complete import complete_reference
 from whyfor.cli.markdown import markdown
 from whyfor.cli.render import (
     agent,
+    barred_lines,
     console,
     duration_text,
     json_option,
@@ -293,9 +294,7 @@ def _prompt(out: Console, text: str, turn: Turn | None, left: bool) -> Iterator[
     )
     yield head
     style = "dim" if left else "bold"
-    for line in clean(text).splitlines() or ["(no prompt)"]:
-        for piece in Text(line, style=style).wrap(out, max(20, out.width - 2)) or [Text("")]:
-            yield Text.assemble(("▌ ", "bold #6f7ee0"), piece)
+    yield from barred_lines(out, text if text.strip() else "(no prompt)", style)
 
 
 # -- the conversation ----------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from whyfor.cli.markdown import markdown
-from whyfor.cli.render import agent, moment_text, printed_ids
+from whyfor.cli.render import agent, barred_lines, moment_text, printed_ids
 from whyfor.model.checkpoints import Annotation, Checkpoint, Part
 from whyfor.model.stories import CommitStory, FullStory, StoryLine, undo_command
 from whyfor.model.text import clean, label, one_line, plural, tokens_text
@@ -125,8 +125,8 @@ def _said(out: Console, said: StoryLine) -> None:
                 ("▌ ", "bold #6f7ee0"), (f"{said.role}  {agent_mark(said.agent)} {head}", "dim")
             )
         )
-        for line in clean(said.text).splitlines():
-            out.print(Text.assemble(("▌ ", "bold #6f7ee0"), (line, "bold")))
+        for line in barred_lines(out, said.text, "bold"):
+            out.print(line)
         return
     out.print(Text.assemble("   ", agent(said.agent), (f" {said.role}  {head}", "dim")))
     words = clean(said.text)

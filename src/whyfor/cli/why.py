@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.cli.render import console, json_option, moment_text, print_json, print_note
+from whyfor.cli.render import (
+    barred_lines,
+    console,
+    json_option,
+    moment_text,
+    print_json,
+    print_note,
+)
 from whyfor.model.blame import NOT_COMMITTED, LineWho
 from whyfor.model.characters import show_code
 from whyfor.model.ids import short_id
@@ -165,8 +172,8 @@ def _print_words(out: Console, who: LineWho, question: str | None, closing: str 
     if who.asked:
         when = f"  {moment_text(who.asked.at)}" if who.asked.at else ""
         out.print(f"▌ asked{when}", style="dim")
-        for line in clean(who.asked.text)[:_WORDS].splitlines():
-            out.print(f"▌ {line}", style="bold")
+        for line in barred_lines(out, who.asked.text[:_WORDS], "bold"):
+            out.print(line)
     if closing:
         out.print(clean(closing)[:_WORDS])
 

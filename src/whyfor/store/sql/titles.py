@@ -10,18 +10,16 @@ from whyfor.store.sql.database import StoreDatabase
 from whyfor.store.sql.search_index import index_title
 
 TITLE_LONGEST = 200  # characters
-
-
-_LINK = re.compile(
-    r"\[([^\[\]\n]+)\]\([^()\s]+\)"
-)  # of Markdown, as editors put files into prompts
+_LOOKED_AT = 2000  # characters of a line
+# A link of Markdown, as editors put files into prompts.
+_LINK = re.compile(r"\[([^\[\]\n]+)\]\([^()\s]+\)")
 
 
 def headline(text: str) -> str:
     """The first line with words in it, without the targets of links, short enough for a table."""
     for line in text.splitlines():
         if line.strip():
-            words = _LINK.sub(r"\1", " ".join(line.split())).replace("\x00", "\u2400")
+            words = _LINK.sub(r"\1", " ".join(line.split())[:_LOOKED_AT]).replace("\x00", "\u2400")
             return words if len(words) <= TITLE_LONGEST else words[: TITLE_LONGEST - 1] + "…"
     return ""
 
