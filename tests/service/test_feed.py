@@ -132,3 +132,12 @@ def test_what_needed_attention_is_in_the_feed(settings: Settings, home: Path, cl
     assert (told["text"], told["state"]) == ("Blocked: rm: refused.", "act")
     assert told["title"] == "Fix the basket"
     assert "Blocked: rm: refused." in cli("feed").out
+
+
+def test_what_was_written_since_is_read_without_a_server(
+    settings: Settings, home: Path, cli: Cli
+) -> None:
+    _work(home, "basket")
+    ingest(settings)
+    _work(home, "door")
+    assert "Fix the door" in cli("feed").out

@@ -28,6 +28,7 @@ from whyfor.service.attention import (
     mute,
     replay_attention,
 )
+from whyfor.service.ingest import read_new
 
 _TITLE = 60  # characters of a session's title
 _STYLE = {"act": "bold red", "look": "yellow", "know": "green"}
@@ -88,6 +89,7 @@ def command(
         _history(attention_history(settings, query, since=since or ""), as_json=as_json)
     else:
         query = AttentionQuery(agent=agent, project=project, causes=causes)
+        read_new(settings)
         found = [one for one in attention_now(settings) if fits_query(one, query)]
         _now(found, as_json=as_json)
 

@@ -27,10 +27,12 @@ from whyfor.model.times import parse_when
 from whyfor.model.wire.work_feed import wire_entry
 from whyfor.model.work_feed import WORK_KINDS, WORK_STATES, WorkEntry, WorkQuery
 from whyfor.service.feed import follow_feed, work_feed
+from whyfor.service.ingest import read_new
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+_READ = 5.0  # seconds between two looks at what agents wrote, where no server runs
 _STYLE = {
     "prompt": "bold blue",
     "question": "bold blue",
@@ -89,9 +91,10 @@ def command(
         limit=limit,
     )
     settings = config.load()
+    read_new(settings)
     if follow:
         with suppress(KeyboardInterrupt):
-            follow_feed(settings, query, lambda one: _tell(one, as_json), threading.Event())
+            _follow(settings, query, as_json=as_json)
         return
     found = work_feed(settings, query)
     if as_json:
@@ -101,6 +104,20 @@ def command(
         print_note("Nothing happened. A longer time: --since 7d")
     for one in found:
         console().print(_text(one), soft_wrap=False, no_wrap=True, overflow="ellipsis")
+
+
+def _follow(settings: config.Settings, query: WorkQuery, *, as_json: bool) -> None:
+    stop = threading.Event()
+
+    def read() -> None:
+        while not stop.wait(_READ):
+            read_new(settings)
+
+    threading.Thread(target=read, daemon=True).start()
+    try:
+        follow_feed(settings, query, lambda one: _tell(one, as_json), stop)
+    finally:
+        stop.set()
 
 
 def _tell(entry: WorkEntry, as_json: bool) -> None:

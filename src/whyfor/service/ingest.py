@@ -29,8 +29,9 @@ from whyfor.capture.recover import (
 from whyfor.capture.unreadable import Unreadable
 from whyfor.config import Settings
 from whyfor.hook.rule_form import PREPARED
+from whyfor.live.serve_lock import serves
 from whyfor.locks import LOCK_WAIT, ingest_lock
-from whyfor.model.errors import CorruptStore, Disagreement, StoreError
+from whyfor.model.errors import Busy, CorruptStore, Disagreement, StoreError, WhyforError
 from whyfor.model.progress import Announce
 from whyfor.recall.block_files import renew_memory
 from whyfor.store.blobs import FolderBlobs
@@ -284,6 +285,20 @@ def _index_now_and_then(settings: Settings, stop: threading.Event) -> None:
 def sweep(settings: Settings, wait: float) -> None:
     """Run a whole ingest, also for what is too old to be kept; Busy if others write for long."""
     ingest(settings, wait=wait)
+
+
+def read_new(settings: Settings) -> None:
+    """Read what agents wrote since the last ingest, for a command that tells of this moment. What
+    a server reads anyway, what others read now, and what cannot be written, is left; a home into
+    which nothing was read yet is left empty."""
+    if not settings.database.exists() or serves(settings):
+        return
+    try:
+        ingest(settings, wait=0.0)
+    except Busy:
+        return
+    except (WhyforError, OSError) as error:
+        log_error(settings, error)
 
 
 def is_sharing(settings: Settings) -> bool:
