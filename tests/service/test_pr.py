@@ -100,6 +100,9 @@ def test_a_long_story_fits_into_a_comment(shop: Workshop, cli: Cli) -> None:
     text = cli("pr").out
     assert 50_000 < len(text) <= 60_000
     assert "more prompts not shown." in text and "### Checked" in text
+    table, _, folded = text.partition("<details><summary>32 more files</summary>")
+    assert (table.count("\n| `"), folded.partition("</details>")[0].count("\n| `")) == (12, 32)
+    assert "| `rules.py` | 8 | 100 % | 0 | 0 |" in table
 
 
 @pytest.mark.parametrize("tool", ["gh", "glab"])

@@ -22,7 +22,8 @@ from whyfor.service.export.prose import (
 
 MARKER = "<!-- whyfor:pr -->"
 LIMIT = 60_000  # characters; GitHub takes 65,536
-_FILES = 60
+_FILES = 12  # that stand open, those with the most added lines
+_FOLDED = 200  # of the others
 _PROMPT = 3000  # characters of each
 _CLOSING = 1200
 _KINDS = {
@@ -59,6 +60,8 @@ def _sentence(story: PullStory) -> str:
     ):
         if number:
             counts.append(f"{number:,} {words}")
+    if not story.sessions:
+        return f"{', '.join(counts)}; no session that is known here took part."
     facts = [plural(len(story.prompts), "prompt"), plural(story.sessions, "session")]
     if story.active:
         facts.append(f"{max(1, story.active // 60_000):,} min")
@@ -68,11 +71,25 @@ def _sentence(story: PullStory) -> str:
 
 
 def _table(files: Sequence[PullFile]) -> str:
+    """The files with the most added lines; of many the others are folded."""
+    if len(files) <= _FILES + 3:
+        return _rows(files)
+    open_ones = sorted(files, key=lambda file: -(file.counts.added or 0))[:_FILES]
+    paths = {file.counts.path for file in open_ones}
+    others = [file for file in files if file.counts.path not in paths]
+    head = f"<details><summary>{plural(len(others), 'more file')}</summary>"
+    blocks = [_rows([file for file in files if file.counts.path in paths]), head]
+    blocks.append(_rows(others[:_FOLDED]))
+    if len(others) > _FOLDED:
+        blocks.append(f"and {plural(len(others) - _FOLDED, 'more file')}")
+    return "\n\n".join([*blocks, "</details>"])
+
+
+def _rows(files: Sequence[PullFile]) -> str:
+    if not files:
+        return ""
     rows = ["| file | added | agent | modified | unknown | prompts |", "|---|--:|--:|--:|--:|---|"]
-    rows += [_row(file) for file in files[:_FILES]]
-    if len(files) > _FILES:
-        rows.append(f"| and {plural(len(files) - _FILES, 'more file')} | | | | | |")
-    return "\n".join(rows) if files else ""
+    return "\n".join([*rows, *map(_row, files)])
 
 
 def _row(file: PullFile) -> str:
