@@ -97,6 +97,10 @@ def test_lines_that_people_shared_are_counted_by_turn_without_a_repository(
     assert "from 2 sessions: 4 lines in 1 file" in drawn
     assert drawn.count('class="band agent-claude') == 8, "each commit has a line of one session"
     assert "nobody can place" not in drawn
+    for asked in ("build a gate for the walrus, please", "now paint the walrus gate green"):
+        session = session_paths(shop.get(f"{shop.base}/sessions?who={shop.bob}"), shop.base)[0]
+        chosen = session.partition("/claude/")[2]
+        assert asked in shop.get(f"{shop.base}/map?session=claude:{chosen}")
     page = shop.get(f"{shop.base}/file?path=notes.txt")
     assert "Of 4 lines: 4 Claude Code" in page
     for asked in ("heron, please", "walrus, please", "heron gate green", "walrus gate green"):

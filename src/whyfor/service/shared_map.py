@@ -20,9 +20,11 @@ from whyfor.model.branch_map import (
 )
 from whyfor.model.checkpoints import ChangedFile, Checkpoint, Part
 from whyfor.model.errors import NotFound
+from whyfor.model.lines import LineWriter
 from whyfor.model.listing import ListFilter
 from whyfor.model.sessions import Project, Session
 from whyfor.store.open import OpenStore
+from whyfor.story.lines.turn_authors import TurnReader
 
 SOURCES, COMMITS, FILES = 12, 20, 40  # that are drawn at most
 _BRANCHES = 100
@@ -158,6 +160,19 @@ def _counted(changed: ChangedFile, names: Container[str]) -> Counter[str]:
     return found
 
 
+def _asked(library: OpenStore, one: Checkpoint, part: Part, number: int) -> str:
+    """Return what a person had said last before the first line that a session wrote."""
+    counted = [each for file in one.files for each in file.written if each.session == part.name]
+    if not counted:
+        last = library.conversation.last_request(number, part.first, part.last)
+        return last.text if last else ""
+    first = min(counted, key=lambda each: each.seq or part.first)
+    turns = TurnReader(library)
+    turns.expect_writers([LineWriter(number, first.seq, first.at, None, number)])
+    asked = turns.asked(number, first.seq, first.at)
+    return asked.text if asked else ""
+
+
 def _trail(library: OpenStore, one: Checkpoint, part: Part, mark: MapCommit) -> TrailCommit:
     rest: Counter[str] = Counter()
     for other in one.parts:
@@ -169,13 +184,13 @@ def _trail(library: OpenStore, one: Checkpoint, part: Part, mark: MapCommit) -> 
     if not any(counted.values()):  # of a story that was shared without counts
         counted = {each.path: each.added for each in one.files}
     number = library.sessions.find(part.session_id, part.agent).id
-    asked = library.conversation.last_request(number, part.first, part.last)
+    asked = _asked(library, one, part, number)
     return TrailCommit(
         commit=mark,
         lines=part.lines,
         rest=dict(rest),
         files={path: lines for path, lines in counted.items() if lines},
-        asked=asked.text if asked else "",
+        asked=asked,
         evidence=part.evidence,
         confidence=part.confidence,
     )
