@@ -84,6 +84,9 @@ def test_every_page_of_a_project_answers_its_members(shop: SharedShop) -> None:
 
     linked: set[str] = set()
     check_each(((path, path) for path in expected), check)
+    timeline = shop.get(f"{shop.base}/timeline")
+    assert "repository gone" not in timeline
+    assert 'aria-hidden="true">B</span>Bob' in timeline
     assert any("/file?" in link for link in linked)
     token = shop.tokens[shop.ann]
     answers = {link: shop.served.get(link, token).status_code for link in sorted(linked)}
