@@ -20,7 +20,7 @@ from whyfor.service.ingest import ingest
 
 from . import Call, Reply, Say
 from .agent import ALL_AGENTS, Codex
-from .broken_server import BROKEN, BrokenServer, broken_server
+from .broken_server import WORST, BrokenServer, broken_server
 from .process import run_clean
 from .terminal import Terminal
 from .test_stories import PATIENCE, Desk, bare
@@ -100,7 +100,7 @@ def test_opencode_is_answered_from_the_browser_and_its_dialog_survives_everythin
             terminal.see("wombat sits")
             await_that(lambda: "/answer" not in office.page())
 
-            for how in BROKEN:
+            for how in WORST:
                 name = how.replace(" ", "")
                 asked = between.asked
                 between.break_it(how)
@@ -117,7 +117,7 @@ def test_opencode_is_answered_from_the_browser_and_its_dialog_survives_everythin
     told = {action: (row["decision"], row["by"], row["exact"]) for action, row in log.items()}
     assert told.pop("touch quokka.txt") == ("allowed", "browser", True)
     assert set(told.values()) == {("allowed", "terminal", True)}
-    assert len(told) == 1 + len(BROKEN)
+    assert len(told) == 1 + len(WORST)
     assert all(row["cwd"] == str(bare.repo) and row["tool"] == "bash" for row in log.values())
     bare.whyfor("uninstall", "--all")
     assert not (bare.home / ".config" / "opencode" / "plugins").exists()

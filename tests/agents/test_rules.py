@@ -73,15 +73,31 @@ def test_a_rule_answers_claude_and_uninstall_restores_everything(bare: Desk) -> 
     assert not (bare.kept / "hook" / "answer.key").exists()
 
 
-def test_the_dialog_is_untouched_whatever_is_wrong_with_the_server(bare: Desk) -> None:
-    with broken_server() as server, in_broken_terminal(bare, server) as terminal:
+def test_the_browser_answers_claude_and_its_dialog_survives_a_broken_server(bare: Desk) -> None:
+    settings = config.load({**bare.env, "WHYFOR_HOME": str(bare.kept)})
+    ingest(settings)
+    with (
+        served(settings, beside=True) as server,
+        broken_server(server.port) as between,
+        in_broken_terminal(bare, between) as terminal,
+    ):
+        office = Office(Path(bare.repo), server, settings)
+        between.how = "pass"
+        bare.model.add(shell("touch quokka.txt"), QUOKKA)
+        terminal.enter("Touch the quokka")
+        terminal.see("Do you want to")
+        path, digest = office.request()
+        assert office.post(path, {"word": "allow", "digest": digest}).status == 303
+        terminal.see("quokka sits")
+        assert (bare.repo / "quokka.txt").exists()
+        terminal.see("for shortcuts")
         for how in BROKEN:
-            asked = server.asked
-            server.break_it(how)
+            asked = between.asked
+            between.break_it(how)
             bare.model.add(shell(f"touch {how[:2]}.txt"), Reply(Say(f"It was {how}.")))
             terminal.enter(f"Touch {how}")
             terminal.see("Do you want to")
-            await_that(lambda how=how, asked=asked: how == "down" or server.asked > asked)  # type: ignore[misc]
+            await_that(lambda how=how, asked=asked: how == "down" or between.asked > asked)  # type: ignore[misc]
             assert not (bare.repo / f"{how[:2]}.txt").exists()
             terminal.press("1")
             terminal.see(f"It was {how}.")
@@ -89,6 +105,10 @@ def test_the_dialog_is_untouched_whatever_is_wrong_with_the_server(bare: Desk) -
             assert (bare.repo / f"{how[:2]}.txt").exists()
         terminal.enter("/exit")
         terminal.leave()
+    ingest(settings)
+    log = {row["action"]: (row["decision"], row["by"]) for row in bare.read("approvals")}
+    assert log.pop("touch quokka.txt") == ("allowed", "browser")
+    assert set(log.values()) == {("allowed", "terminal")}
 
 
 def in_broken_terminal(bare: Desk, server: BrokenServer) -> Terminal:
@@ -96,29 +116,6 @@ def in_broken_terminal(bare: Desk, server: BrokenServer) -> Terminal:
     terminal = in_terminal(bare)
     terminal.see("for shortcuts")
     return terminal
-
-
-def test_an_answer_from_the_browser_runs_the_tool(bare: Desk) -> None:
-    settings = config.load({**bare.env, "WHYFOR_HOME": str(bare.kept)})
-    ingest(settings)
-    with served(settings, beside=True) as server:
-        turn_on(bare, server.port)
-        office = Office(Path(bare.repo), server, settings)
-        bare.model.add(shell("touch quokka.txt"), QUOKKA)
-        with in_terminal(bare) as terminal:
-            terminal.see("for shortcuts")
-            terminal.enter("Touch the quokka")
-            terminal.see("Do you want to")
-            path, digest = office.request()
-            assert office.post(path, {"word": "allow", "digest": digest}).status == 303
-            terminal.see("quokka sits")
-            assert (bare.repo / "quokka.txt").exists()
-            terminal.see("for shortcuts")
-            terminal.enter("/exit")
-            terminal.leave()
-    ingest(settings)
-    (row,) = bare.read("approvals")
-    assert (row["decision"], row["by"], row["action"]) == ("allowed", "browser", "touch quokka.txt")
 
 
 def test_a_server_on_another_port_is_asked_and_a_dead_one_changes_nothing(bare: Desk) -> None:
