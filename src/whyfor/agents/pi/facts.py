@@ -13,10 +13,10 @@ def sessions_folder(home: Path, env: Mapping[str, str]) -> Path:
     told = env.get("PI_CODING_AGENT_SESSION_DIR")
     if told:
         return Path(told)
-    return own_folder(home, env) / "sessions"
+    return pi_folder(home, env) / "sessions"
 
 
-def own_folder(home: Path, env: Mapping[str, str]) -> Path:
+def pi_folder(home: Path, env: Mapping[str, str]) -> Path:
     own = env.get("PI_CODING_AGENT_DIR")
     return Path(own) if own else home / ".pi" / "agent"
 
@@ -24,7 +24,7 @@ def own_folder(home: Path, env: Mapping[str, str]) -> Path:
 PLUGIN = PluginFile(
     agent="pi",
     title="Pi",
-    folder=own_folder,
+    folder=pi_folder,
     file="extensions/whyfor.ts",
     source="pi/extension.ts",
 )
