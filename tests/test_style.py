@@ -69,6 +69,7 @@ def test_a_room_says_what_lives_there() -> None:
 _ONE_MEANING = {
     "main": "where a program begins",
     "stamp": "what an agent says of a record: one in each agent's package",
+    "own_folder": "where an agent keeps its sessions: one in each agent's package",
 }
 
 
