@@ -19,7 +19,7 @@ from playwright.sync_api import Page, expect
 
 from tests.story.links.workshop import Clock, Repo
 from tests.transcripts import Transcript
-from whyfor.live.approvals import answer_key
+from whyfor.live.answer_address import answer_key
 from whyfor.service.ingest import ingest
 
 from .browser import Site

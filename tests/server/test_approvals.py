@@ -21,7 +21,7 @@ from tests.cases import check_each
 from tests.server.wire import Answer, Served, served
 from tests.transcripts import Transcript
 from whyfor import config
-from whyfor.live.approvals import answer_key
+from whyfor.live.answer_address import answer_key
 from whyfor.model.approvals import ApprovalQuery, action_digest
 from whyfor.service.approvals import list_approvals
 from whyfor.service.ingest import ingest

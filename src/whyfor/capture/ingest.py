@@ -3,7 +3,6 @@ to repeat."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -592,7 +591,3 @@ def _stat(path: Path) -> tail.Stat | None:
         return tail.stat(path)
     except OSError:
         return None
-
-
-def wall_clock() -> int:
-    return time.time_ns() // 1_000_000

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from whyfor.model.errors import MissingExtra
 
@@ -37,6 +34,10 @@ def install_command(extra: str) -> str:
 
 def _origin() -> str:
     """Return the name of the package, or the folder it was installed from."""
+    import json  # here, as these two: few runs tell of an extra
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote, urlsplit
+
     try:
         told = distribution("whyfor").read_text("direct_url.json")
     except PackageNotFoundError:

@@ -28,7 +28,6 @@ from whyfor.cli.render import (
     print_note,
     project_text,
 )
-from whyfor.cli.tasks import print_task
 from whyfor.model.characters import show_code
 from whyfor.model.conversation import TranscriptCall, TranscriptEntry
 from whyfor.model.errors import NotFound
@@ -44,13 +43,12 @@ from whyfor.service.show import (
     TranscriptFilter,
     conversation_lines,
     is_commit,
+    is_task,
     load_conversation,
     raw_records,
     show_commit,
     transcript,
 )
-from whyfor.service.tasks import is_task
-from whyfor.service.team_link import team_link
 from whyfor.terminal import data_stream, is_terminal, options, say, write_data, write_screen
 
 if TYPE_CHECKING:
@@ -109,12 +107,16 @@ def command(
     """
     settings = config.load()
     if as_link:
+        from whyfor.service.team_link import team_link  # here: few ask for a link
+
         _print_link(team_link(settings, reference, Path.cwd()), as_json)
         return
     if as_replay:
         _replay(settings, reference, speed)
         return
     if is_task(settings, reference):
+        from whyfor.cli.tasks import print_task  # here: most of what is shown is no task
+
         print_task(settings, reference, as_json=as_json)
         return
     of_commit, shared = _meant(settings, reference)

@@ -7,12 +7,10 @@ when the person answers. Every answer is written to the spool before it is given
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -20,19 +18,15 @@ import msgspec
 from whyfor.agents import AGENTS
 from whyfor.agents.edits import asked_edits, is_edit
 from whyfor.agents.facts import ApprovalFormat
-from whyfor.agents.hooks import ANSWERS
-from whyfor.capture.ingest import wall_clock
-from whyfor.capture.manifest import ANSWER_KEY, hook_folder
 from whyfor.capture.spool import append_answer
 from whyfor.config import Settings
+from whyfor.live.answer_address import ANSWER_SECONDS
 from whyfor.live.hub import Hub
-from whyfor.live.serve_lock import PORT, serve_file
 from whyfor.model.approvals import action_digest
 from whyfor.model.errors import BadInput, StoreError
-from whyfor.model.paths import to_text
 from whyfor.model.status import LiveStatus
+from whyfor.model.times import wall_clock
 
-ANSWER_SECONDS = 600  # how long a request waits for an answer from the browser
 _VALID = ANSWER_SECONDS * 1000
 _LOOK = 0.5  # seconds between two looks at whether somebody answered in the terminal
 _SETTLED = 2_000  # ms after which the status says what a session waits for
@@ -284,39 +278,3 @@ def _reply(form: ApprovalFormat, word: str) -> bytes:
 
 def _new_id() -> str:
     return secrets.token_urlsafe(18)
-
-
-def read_answer_key(settings: Settings) -> str:
-    """Return the key; empty if nobody asked for answers from the browser."""
-    try:
-        return (hook_folder(settings) / ANSWER_KEY).read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
-
-
-def answers_address(settings: Settings, agent: str, key: str) -> dict[str, str]:
-    """Return where an agent asks for an answer from the browser, what it must show, and the file
-    in which a server on another port says so."""
-    url = f"http://127.0.0.1:{PORT}{ANSWERS}{agent}"
-    return {"url": url, "key": key, "server": to_text(serve_file(settings))}
-
-
-def asked_port(agent: str, rules: bool) -> int:
-    """Return the port where an agent asks by itself, so that its hook asks a server elsewhere; 0
-    where it does not ask."""
-    form = AGENTS[agent].facts.approvals
-    return PORT if rules and form is not None and form.over_http else 0
-
-
-def answer_key(settings: Settings) -> str:
-    """Return what an agent must show when it asks; made once."""
-    path: Path = hook_folder(settings) / ANSWER_KEY
-    try:
-        return path.read_text(encoding="ascii").strip()
-    except FileNotFoundError:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        made = secrets.token_urlsafe(32)
-        fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with os.fdopen(fd, "w") as file:
-            file.write(made)
-        return made

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from whyfor.agents import AGENTS, USUAL
-from whyfor.capture.ingest import wall_clock
 from whyfor.capture.pauses import active_pauses, describe_pause
 from whyfor.config import Settings
 from whyfor.live.approval_text import WHOLE, whole_approval
@@ -22,6 +21,7 @@ from whyfor.model.reports import Paused
 from whyfor.model.sessions import Session
 from whyfor.model.status import LiveStatus, Status, Summary
 from whyfor.model.text import one_line
+from whyfor.model.times import wall_clock
 from whyfor.model.turns import Turn
 from whyfor.store.open import LocalStore, reading_local
 from whyfor.store.protocol import Store

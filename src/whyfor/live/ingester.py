@@ -14,7 +14,7 @@ from whyfor.capture.discover import FoundFile
 from whyfor.capture.doorbell import answer
 from whyfor.capture.faults import log_error, writable
 from whyfor.capture.filters.load import load_filters
-from whyfor.capture.ingest import Ingest, wall_clock
+from whyfor.capture.ingest import Ingest
 from whyfor.capture.permissions import tighten
 from whyfor.capture.recover import agrees, recover, sound
 from whyfor.capture.unreadable import Unreadable
@@ -23,6 +23,7 @@ from whyfor.locks import ingest_lock
 from whyfor.model.errors import Busy, CorruptStore, StoreError
 from whyfor.model.paths import to_text
 from whyfor.model.sources import Source
+from whyfor.model.times import wall_clock
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import journal, open_store
 from whyfor.store.protocol import Store

@@ -15,7 +15,6 @@ import msgspec
 
 from whyfor import config
 from whyfor.capture.faults import log_error
-from whyfor.capture.ingest import wall_clock
 from whyfor.capture.spool import append_mark
 from whyfor.config import Settings
 from whyfor.model.attention import AttentionMark, Concern, Firing
@@ -25,7 +24,7 @@ from whyfor.model.events import StoredEvent
 from whyfor.model.prices import NANO
 from whyfor.model.status import LiveStatus
 from whyfor.model.text import one_line, plural
-from whyfor.model.times import DAY
+from whyfor.model.times import DAY, wall_clock
 from whyfor.store.protocol import Store
 from whyfor.story.attention.collisions import Writer, find_collisions
 from whyfor.story.attention.detectors import SPEND, Scene, find_all

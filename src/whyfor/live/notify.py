@@ -22,7 +22,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from whyfor import config, files
-from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
 from whyfor.live.project_names import ProjectNames
 from whyfor.live.push import MISSING, Ring, has_apprise, push, ring_text
@@ -30,6 +29,7 @@ from whyfor.model.attention import Firing, Level
 from whyfor.model.errors import BadInput, WhyforError
 from whyfor.model.status import LiveStatus, Status
 from whyfor.model.text import one_line
+from whyfor.model.times import wall_clock
 from whyfor.store.open import reading
 from whyfor.story.attention.alerts import AlertGate, AlertGroup, parse_hours
 from whyfor.story.recent_turns import recent_turns

@@ -9,13 +9,12 @@ import msgspec
 
 from whyfor.agents import AGENTS
 from whyfor.agents.base import RegisteredProcess
-from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
 from whyfor.live.tracker import StatusTracker
 from whyfor.model.paths import below, to_path, to_text
 from whyfor.model.sessions import Session
 from whyfor.model.status import LiveStatus
-from whyfor.model.times import DAY
+from whyfor.model.times import DAY, wall_clock
 from whyfor.store.open import reading
 
 GROWING = 60_000  # ms: a transcript that nobody read since it grew so lately is being written

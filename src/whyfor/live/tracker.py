@@ -11,7 +11,6 @@ import msgspec
 
 from whyfor.agents import AGENTS
 from whyfor.agents.base import ProcessList, RegisteredProcess
-from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
 from whyfor.live.monitor import Monitor
 from whyfor.model.attention import Firing
@@ -19,7 +18,7 @@ from whyfor.model.events import StoredEvent
 from whyfor.model.paths import to_path
 from whyfor.model.sessions import Session, SessionBrief, Tokens
 from whyfor.model.status import LiveStatus, Status, Summary
-from whyfor.model.times import DAY
+from whyfor.model.times import DAY, wall_clock
 from whyfor.processes import Ident, Processes
 from whyfor.store.open import FollowedStore
 from whyfor.store.protocol import Store

@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 
@@ -285,10 +285,20 @@ class _Patterns:
 
     def __init__(self, classes: list[CharacterClass], kept: tuple[str, ...]) -> None:
         ranges = [each for one in classes for each in one.ranges]
-        self.hidden = re.compile(_set(ranges))
-        self.either = re.compile(f"(?P<kept>{'|'.join(kept)})|{_set(ranges)}")
+        self._all = _set(ranges)
+        self._kept = kept
         self._below = re.compile(_set([each for each in ranges if each[1] <= 0xFFFF]))
         self._above = re.compile("[\U00010000-\U0010ffff]")
+
+    @cached_property
+    def hidden(self) -> re.Pattern[str]:
+        """One hidden character."""
+        return re.compile(self._all)
+
+    @cached_property
+    def either(self) -> re.Pattern[str]:
+        """One hidden character, or a sequence that is kept."""
+        return re.compile(f"(?P<kept>{'|'.join(self._kept)})|{self._all}")
 
     def hides(self, text: str) -> bool:
         """Return whether a text contains a hidden character. Most texts contain none, and the full

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
 
 from whyfor.model.errors import BadInput
@@ -12,6 +13,11 @@ _RELATIVE = re.compile(r"^(\d+)\s*(min|h|d|w|m|y)$")
 _UNIT = {"min": 1 / 1440, "h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 # 9999-12-30: one day before the end of the calendar, in any time zone
 _LATEST = 253402128000000
+
+
+def wall_clock() -> int:
+    """Return what time it is now."""
+    return time.time_ns() // 1_000_000
 
 
 def parse_iso(value: object) -> int | None:

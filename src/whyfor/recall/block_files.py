@@ -3,7 +3,6 @@ only has to print one."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -104,9 +103,11 @@ def _publish(settings: Settings, store: Store, folder: Path, projects: Iterable[
 
 
 def _fingerprint(settings: Settings) -> bytes:
+    from hashlib import sha256  # here: OpenSSL takes longer to load than most runs take
+
     told = (settings.memory.tokens, _prompt_notes(settings))
     made_with = (_FORMAT, RULES_VERSION, settings.redact, told)
-    return hashlib.sha256(msgspec.json.encode(made_with)).hexdigest().encode()
+    return sha256(msgspec.json.encode(made_with)).hexdigest().encode()
 
 
 def _blocks(
@@ -186,8 +187,10 @@ def _prompt_notes(settings: Settings) -> int:
 def _told(part: str, block: MemoryBlock) -> tuple[bytes, bytes]:
     if not block.text:
         return b"{}", b""
+    from hashlib import sha256  # here: OpenSSL takes longer to load than most runs take
+
     facts = {
-        "block": hashlib.sha256(block.text.encode()).hexdigest()[:16],
+        "block": sha256(block.text.encode()).hexdigest()[:16],
         "part": part,
         "tokens": block.tokens,
         "sources": list(dict.fromkeys(line.source for line in block.lines)),

@@ -3,7 +3,6 @@ passed and failed in all of them."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 
 from whyfor.model.memory import Observation, ProjectCommand, Quote, cut_title
@@ -49,5 +48,7 @@ def command_notes(
 
 
 def _key(project: str, family: str) -> str:
+    from hashlib import sha256  # here: OpenSSL takes longer to load than most runs take
+
     text = f"{project}\ncommand {family}"
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return sha256(text.encode()).hexdigest()[:16]

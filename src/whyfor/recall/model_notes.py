@@ -14,7 +14,6 @@ from secrets import token_hex
 
 import msgspec
 
-from whyfor.capture.ingest import wall_clock
 from whyfor.config import MODEL_FOLDER, Settings
 from whyfor.model.errors import WhyforError
 from whyfor.model.events import StoredEvent
@@ -27,6 +26,7 @@ from whyfor.model.memory import (
     cut_title,
 )
 from whyfor.model.text import one_line
+from whyfor.model.times import wall_clock
 from whyfor.privacy.redacted_text import redacted
 from whyfor.recall.model_client import OUTPUT_TOKENS, ModelAnswer, ModelFailed, ask_model
 from whyfor.recall.model_settings import ModelSettings

@@ -7,11 +7,11 @@ from contextlib import closing
 from itertools import islice
 
 from whyfor.capture.faults import log_error
-from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
 from whyfor.locks import hold_lock
 from whyfor.model.errors import BadInput, Busy, WhyforError
 from whyfor.model.memory import AskedSession, ModelRound
+from whyfor.model.times import wall_clock
 from whyfor.recall.model_client import ModelUnreachable
 from whyfor.recall.model_notes import (
     DAY,

@@ -6,13 +6,13 @@ import msgspec
 
 from whyfor.capture.compare import require_agreement
 from whyfor.capture.forget import PendingForget, begin_forget, finish_forget
-from whyfor.capture.ingest import wall_clock
 from whyfor.capture.recover import writing
 from whyfor.config import Settings
 from whyfor.git.place import GitPlace
 from whyfor.locks import LOCK_WAIT
 from whyfor.model.errors import NotFound
 from whyfor.model.memory import NoteStatement
+from whyfor.model.times import wall_clock
 from whyfor.recall.block_files import publish_blocks
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.journal import Entry, ForgottenEntry, Journal, MemoryEntry

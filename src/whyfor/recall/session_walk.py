@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Sequence
 
@@ -228,8 +227,10 @@ class SessionWalk:
 
     def key(self, seq: int, rule: str) -> str:
         """The key of a note that rests on an event."""
+        from hashlib import sha256  # here: OpenSSL takes longer to load than most runs take
+
         text = f"{self.session}\n{seq}\n{rule}"
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return sha256(text.encode()).hexdigest()[:16]
 
 
 _ACTS: dict[str, Callable[[SessionWalk, SessionTurn, StoredEvent], None]] = {

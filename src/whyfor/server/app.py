@@ -16,7 +16,8 @@ from litestar.types import Receive, Scope, Send
 
 from whyfor import __version__
 from whyfor.config import Settings
-from whyfor.live.approvals import AnswerDesk, read_answer_key, settled_by
+from whyfor.live.answer_address import read_answer_key
+from whyfor.live.approvals import AnswerDesk, settled_by
 from whyfor.live.board import PreviewCache
 from whyfor.live.hub import Hub
 from whyfor.live.project_names import ProjectNames

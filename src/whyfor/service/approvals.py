@@ -7,11 +7,10 @@ from datetime import datetime
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
 from whyfor.model.approvals import ApprovalQuery, ListedApproval
 from whyfor.model.errors import BadInput, NotFound
-from whyfor.model.times import DAY, parse_when
+from whyfor.model.times import DAY, parse_when, wall_clock
 from whyfor.store.open import reading_local
 
 STALE = DAY  # ms after which nobody waits for an answer any more, whatever was recorded

@@ -10,7 +10,6 @@ from statistics import median
 
 import msgspec
 
-from whyfor.capture.ingest import wall_clock
 from whyfor.capture.spool import append_mark, spooled_marks
 from whyfor.config import Settings
 from whyfor.live.monitor import Monitor
@@ -25,7 +24,7 @@ from whyfor.model.errors import NotFound, StoreError
 from whyfor.model.prices import NANO
 from whyfor.model.query import SessionFilter
 from whyfor.model.sessions import Session
-from whyfor.model.times import DAY, parse_when
+from whyfor.model.times import DAY, parse_when, wall_clock
 from whyfor.store.open import OpenStore, reading
 from whyfor.story.attention.marks import AttentionRecord, read_marks
 from whyfor.story.attention.replay import FamilyEvent, family_events, replay_session

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
 from whyfor.live.at_work import sessions_at_work
 from whyfor.model.approvals import ApprovalQuery
@@ -17,7 +16,7 @@ from whyfor.model.events import SEQ_MASK, SpokenWord
 from whyfor.model.query import Filters
 from whyfor.model.sessions import Session
 from whyfor.model.text import one_line
-from whyfor.model.times import DAY
+from whyfor.model.times import DAY, wall_clock
 from whyfor.model.work_feed import FailedEvent, WorkEntry, WorkKind, WorkQuery
 from whyfor.store.open import LocalStore, reading_local
 from whyfor.story.attention.marks import read_marks

@@ -17,7 +17,7 @@ from whyfor.capture.checkout_list import publish_stories
 from whyfor.capture.discover import at_paths, chosen, files_at_home
 from whyfor.capture.faults import log_error, writable
 from whyfor.capture.filters.load import load_filters
-from whyfor.capture.ingest import Ingest, IngestCounts, wall_clock
+from whyfor.capture.ingest import Ingest, IngestCounts
 from whyfor.capture.permissions import tighten
 from whyfor.capture.recover import (
     REBUILD_HINT,
@@ -33,6 +33,7 @@ from whyfor.live.serve_lock import serves
 from whyfor.locks import LOCK_WAIT, ingest_lock
 from whyfor.model.errors import Busy, CorruptStore, Disagreement, StoreError, WhyforError
 from whyfor.model.progress import Announce
+from whyfor.model.times import wall_clock
 from whyfor.recall.block_files import renew_memory
 from whyfor.store.blobs import FolderBlobs
 from whyfor.store.open import journal, open_store

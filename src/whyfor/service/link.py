@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from whyfor.capture.ingest import wall_clock
 from whyfor.capture.recover import writing
 from whyfor.config import Settings
 from whyfor.git import history
@@ -14,6 +13,7 @@ from whyfor.git.place import name_place
 from whyfor.locks import LOCK_WAIT
 from whyfor.model.checkpoints import Checkpoint
 from whyfor.model.progress import Announce
+from whyfor.model.times import wall_clock
 from whyfor.service.statements import (
     GO_THERE,
     LinkReport,

@@ -9,7 +9,6 @@ from typing import TypeVar, cast, get_args
 
 import msgspec
 
-from whyfor.capture.ingest import wall_clock
 from whyfor.capture.spool import named_sessions
 from whyfor.config import Settings
 from whyfor.git.place import GitPlace, name_place
@@ -31,6 +30,7 @@ from whyfor.model.memory import (
 from whyfor.model.paths import to_text
 from whyfor.model.query import SessionFilter
 from whyfor.model.sessions import SessionName
+from whyfor.model.times import wall_clock
 from whyfor.privacy.private import text_spans, without
 from whyfor.privacy.redacted_text import redacted
 from whyfor.recall.block import TOKENS as TOKENS

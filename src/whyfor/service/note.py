@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
 from whyfor.git.place import name_place
 from whyfor.model.checkpoints import TAGS, Checkpoint, Note
 from whyfor.model.errors import BadInput
+from whyfor.model.times import wall_clock
 from whyfor.service.statements import GO_THERE, author, record_statement
 from whyfor.store.journal import NoteEntry
 from whyfor.store.open import reading

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from whyfor.capture.ingest import wall_clock
 from whyfor.capture.recover import writing
 from whyfor.config import Settings
 from whyfor.git.identity import identify
@@ -19,6 +18,7 @@ from whyfor.model.paths import to_path, to_text
 from whyfor.model.progress import Announce
 from whyfor.model.reports import KnownProject
 from whyfor.model.sessions import Project
+from whyfor.model.times import wall_clock
 from whyfor.service.statements import LinkReport
 from whyfor.store.journal import AliasEntry, PlaceEntry
 from whyfor.store.open import OpenStore, journal, local_store, reading

@@ -25,11 +25,13 @@ from whyfor.story.conversation.transcript import TranscriptFilter, transcript
 from whyfor.story.injections import session_injections
 from whyfor.story.resume import resume_command
 from whyfor.story.session_lookup import find_session, load_conversation, session_named
+from whyfor.story.tasks.board import spelled_keys
 
 __all__ = [
     "TranscriptFilter",
     "conversation_lines",
     "is_commit",
+    "is_task",
     "load_conversation",
     "raw_records",
     "resume_command",
@@ -40,6 +42,15 @@ __all__ = [
     "show_commit",
     "transcript",
 ]
+
+
+def is_task(settings: Settings, text: str) -> bool:
+    """Return whether a text is the key of a task."""
+    try:
+        with reading(settings) as store:
+            return bool(spelled_keys(store, text))
+    except NotFound:
+        return False
 
 
 def session_view(settings: Settings, agent: str, session_id: str, at: int | None = None) -> View:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.capture.ingest import wall_clock
 from whyfor.capture.recover import writing
 from whyfor.config import Settings
 from whyfor.git.place import GitPlace
 from whyfor.locks import LOCK_WAIT
 from whyfor.model.errors import NotFound
 from whyfor.model.paths import to_text
+from whyfor.model.times import wall_clock
 from whyfor.store.journal import Journal, NoteEntry, OverrideEntry, PlaceEntry
 from whyfor.store.open import OpenStore, journal
 from whyfor.store.protocol import Store

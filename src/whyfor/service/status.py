@@ -7,7 +7,6 @@ from pathlib import Path
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.capture.ingest import wall_clock
 from whyfor.capture.pauses import active_pauses, describe_pause
 from whyfor.config import Settings
 from whyfor.git.place import name_place
@@ -19,6 +18,7 @@ from whyfor.model.query import Filters
 from whyfor.model.reports import LastCapture, OpenWork, Paused, StatusReport
 from whyfor.model.sessions import Session
 from whyfor.model.sync import REFUSED, WAITS
+from whyfor.model.times import wall_clock
 from whyfor.store.open import LocalStore, reading_local
 from whyfor.story.commit_lookup import checkout_root
 from whyfor.story.commit_stories import stories_of

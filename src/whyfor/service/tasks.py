@@ -10,7 +10,6 @@ from typing import Annotated
 import msgspec
 
 from whyfor.agents import AGENTS
-from whyfor.capture.ingest import wall_clock
 from whyfor.capture.recover import writing
 from whyfor.capture.spool import named_sessions
 from whyfor.config import Settings
@@ -29,7 +28,7 @@ from whyfor.model.tasks import (
     TaskView,
     TrackedTask,
 )
-from whyfor.model.times import parse_when
+from whyfor.model.times import parse_when, wall_clock
 from whyfor.store.journal import TaskEntry
 from whyfor.store.open import OpenStore, journal, reading
 from whyfor.store.protocol import SharedStore, Store
@@ -190,15 +189,6 @@ def _find(store: SharedStore, key: str, now: int, project: str) -> TaskParts:
         names = ", ".join(sorted({task.key for task in found})[:5])
         raise Ambiguous(f"several tasks begin with {key!r}: {names}", "Give more of it.")
     return found[0]
-
-
-def is_task(settings: Settings, text: str) -> bool:
-    """Return whether a text is the key of a task."""
-    try:
-        with reading(settings) as store:
-            return bool(spelled_keys(store, text))
-    except NotFound:
-        return False
 
 
 # -- what people say -----------------------------------------------------------------------------

@@ -7,11 +7,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import cast
 
-from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
 from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.memory import NoteStatement, ObservationType, StoredObservation
 from whyfor.model.sync import Remote
+from whyfor.model.times import wall_clock
 from whyfor.model.wire.memory import WireNote
 from whyfor.recall.note_statements import record_note
 from whyfor.service.statements import author

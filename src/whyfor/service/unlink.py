@@ -6,11 +6,11 @@ from pathlib import Path
 
 import msgspec
 
-from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
 from whyfor.git.place import name_place
 from whyfor.model.errors import NotFound
 from whyfor.model.stories import undo_command
+from whyfor.model.times import wall_clock
 from whyfor.service.statements import known_repository, record_statement
 from whyfor.store.journal import OverrideEntry
 from whyfor.store.open import reading

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from whyfor.config import Settings
@@ -45,6 +44,8 @@ def _given_folder(settings: Settings, wished: SemanticSettings) -> Path:
 def model_id(settings: Settings, wished: SemanticSettings) -> str:
     """Return what is stored with vectors of a model; of a folder's it is made from its bytes.
     Raises NotFound."""
+    import hashlib  # here: OpenSSL takes longer to load than most runs take
+
     if wished.is_url:
         where = hashlib.sha256(wished.model.encode()).hexdigest()[:8]
         return f"{wished.name} {where}"

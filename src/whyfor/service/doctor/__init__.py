@@ -18,7 +18,6 @@ from whyfor.capture.compare import HINT, compare_store
 from whyfor.capture.discover import agents_here, files_at_home, roots
 from whyfor.capture.exclusions import excluded, excluded_note, passed_over, stored
 from whyfor.capture.filters.excluded import Excluded
-from whyfor.capture.ingest import wall_clock
 from whyfor.capture.pauses import active_pauses, describe_pause
 from whyfor.capture.permissions import exposures
 from whyfor.capture.unreadable import Unreadable, UnreadableFiles
@@ -30,7 +29,7 @@ from whyfor.model.paths import to_path, to_text
 from whyfor.model.reports import Paused
 from whyfor.model.sync import REFUSED, WAITS
 from whyfor.model.text import plural
-from whyfor.model.times import DAY, to_iso
+from whyfor.model.times import DAY, to_iso, wall_clock
 from whyfor.privacy.rule_check import Complaint, rule_complaints
 from whyfor.recall.embeddings.index import VectorIndexState as VectorIndexState
 from whyfor.recall.embeddings.index import check_model, index_state

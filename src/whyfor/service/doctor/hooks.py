@@ -29,7 +29,7 @@ from whyfor.capture.hook_files import (
 from whyfor.capture.manifest import ChangedByInit, hook_folder
 from whyfor.config import Settings
 from whyfor.git import hooks as git_hooks
-from whyfor.live.approvals import answers_address, asked_port, read_answer_key
+from whyfor.live.answer_address import answers_address, asked_port, read_answer_key
 from whyfor.model.paths import to_path, to_text
 from whyfor.store.open import LocalStore
 

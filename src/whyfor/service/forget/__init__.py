@@ -14,7 +14,6 @@ from whyfor.capture import spool
 from whyfor.capture.compare import require_agreement
 from whyfor.capture.faults import writable
 from whyfor.capture.filters.forgotten import TextPattern
-from whyfor.capture.ingest import wall_clock
 from whyfor.capture.recover import recover
 from whyfor.capture.shell_edits import prune_snapshots
 from whyfor.config import Settings
@@ -24,7 +23,7 @@ from whyfor.model.errors import BadInput, NotFound
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.progress import Announce
 from whyfor.model.sessions import SessionName
-from whyfor.model.times import DAY, parse_when
+from whyfor.model.times import DAY, parse_when, wall_clock
 from whyfor.recall.block_files import publish_blocks
 from whyfor.recall.remember import remember_waiting
 from whyfor.service.forget.apply import apply_plan

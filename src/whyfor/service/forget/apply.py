@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from whyfor.capture.forget import PendingForget, begin_forget, finish_forget
-from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
+from whyfor.model.times import wall_clock
 from whyfor.service.forget.checkpoints import rewrite_checkpoints
 from whyfor.service.forget.plan import ForgetPlan
 from whyfor.store.journal import ForgottenEntry, Journal

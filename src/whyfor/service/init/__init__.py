@@ -45,17 +45,17 @@ from whyfor.capture.hook_files import (
     quote_word,
     server_variables,
 )
-from whyfor.capture.ingest import wall_clock
 from whyfor.capture.manifest import ChangedByInit, error_reason, hook_folder
 from whyfor.capture.manifest import InstallStep as InstallStep
 from whyfor.capture.shell_edits import prune_snapshots
 from whyfor.config import Settings
 from whyfor.git import hooks as git_hooks
-from whyfor.live.approvals import ANSWER_SECONDS, answer_key, answers_address, asked_port
+from whyfor.live.answer_address import ANSWER_SECONDS, answer_key, answers_address, asked_port
 from whyfor.model import former_name
 from whyfor.model.errors import BadInput, WhyforError
 from whyfor.model.paths import to_path, to_text
 from whyfor.model.progress import Announce
+from whyfor.model.times import wall_clock
 from whyfor.service.ingest import IngestReport, ingest
 from whyfor.service.init.telemetry import (
     switch_telemetry_off,

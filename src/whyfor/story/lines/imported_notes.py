@@ -6,7 +6,6 @@ that our own records tell of exactly keeps what they say.
 
 from __future__ import annotations
 
-from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -54,6 +53,8 @@ class LineNotes(msgspec.Struct):
 
 def notes_file(home: Path, project: str) -> Path:
     """Return where the notes of a project are kept."""
+    from hashlib import sha256  # here: OpenSSL takes longer to load than most runs take
+
     name = sha256(project.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return home / FOLDER / f"{name}.json"
 
