@@ -12,7 +12,8 @@ from whyfor.cli.render import age_text, console, json_option, print_json, print_
 from whyfor.cli.tables import FittedTable
 from whyfor.model.text import label, plural
 from whyfor.model.wire.reports import wire_report
-from whyfor.service.agents import AgentState, agent_colour, agent_states
+from whyfor.service.agent_states import AgentState, agent_states
+from whyfor.service.agents import agent_colour
 
 if TYPE_CHECKING:
     from whyfor.service.agent_definitions import TriedFile
