@@ -10,7 +10,6 @@ from whyfor.config import Settings
 from whyfor.model.errors import WhyforError
 from whyfor.model.query import Filters
 from whyfor.model.vectors import TurnLikeness
-from whyfor.recall.embeddings.encoder import open_encoder
 from whyfor.recall.embeddings.models import is_installed, model_id
 from whyfor.recall.embeddings.settings import semantic_settings
 from whyfor.store.protocol import SharedStore
@@ -30,9 +29,10 @@ def find_like(settings: Settings, store: SharedStore, text: str, filters: Filter
         wished = semantic_settings(settings)
         if not is_installed(wished) or not store.vectors.exist(model_id(settings, wished)):
             return LikeTurns([])
-        encoder = open_encoder(settings)
+        from whyfor.recall.embeddings.encoder import open_encoder  # here: few have vectors
         from whyfor.recall.embeddings.nearest import like_turns
 
+        encoder = open_encoder(settings)
         vector = encoder.encode([text])[0]
         stamp = _last_write(settings)
         return LikeTurns(like_turns(store, encoder.model, vector, filters, stamp))

@@ -26,7 +26,6 @@ from whyfor.privacy.redacted_text import redacted
 from whyfor.service.mcp.get import GetRequest, get_texts, paged
 from whyfor.service.mcp.recall import RecallPlace, recall_lines
 from whyfor.service.mcp.timeline import timeline_lines
-from whyfor.service.mcp.why import line_texts
 from whyfor.store.open import OpenStore, local_store, reading, reading_local
 from whyfor.story.commit_lookup import checkout_root
 from whyfor.story.lines.location import parse_location
@@ -67,6 +66,8 @@ class AgentMemory:
         place = parse_location(location, self.folder)
         if place.first is None:
             return None
+        from whyfor.service.mcp.why import line_texts  # here: it replays, and agents start often
+
         with reading(self.settings) as store:
             found = line_texts(store, self.folder, place)
         return self._clean(found)
