@@ -153,23 +153,26 @@ def _list_price(used: Consumption, era: PriceEra) -> int:
     return round(dollars * _PER_MILLION)
 
 
-def cache_saving(used: Consumption, find: Callable[[str], ModelPrices | None]) -> int | None:
+def cache_saving(
+    used: Consumption, find: Callable[[str], ModelPrices | None], known: Price | None = None
+) -> int | None:
     """Return what the same tokens would cost more without the cache, in NANO of a dollar; less
     than 0 if writing it cost more than reading it saved. None if the price or the input is
-    unknown."""
+    unknown. `known` is what `price_of` says of them, if it was asked already."""
     if used.input is None:
         return None
     if not used.cache_read and not used.cache_write:
         return 0
     bare = used if used.reported is None else msgspec.structs.replace(used, reported=None)
-    with_cache = price_of(bare, find)
+    if known is None or bare is not used:
+        known = price_of(bare, find)
     plain = msgspec.structs.replace(
         bare, input=used.size, cache_read=None, cache_write=None, cache_hour=None
     )
     without = price_of(plain, find)
-    if with_cache.nano is None or without.nano is None:
+    if known.nano is None or without.nano is None:
         return None
-    return without.nano - with_cache.nano
+    return without.nano - known.nano
 
 
 def _rate(rates: Rates, size: int) -> float:

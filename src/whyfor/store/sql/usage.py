@@ -133,7 +133,7 @@ def price_usage(db: StoreDatabase, prices: PriceTable, session: int) -> None:
     for key, *given in rows:
         used = Consumption(*given)
         price = price_of(used, prices.find)
-        saved = cache_saving(used, prices.find)
+        saved = cache_saving(used, prices.find, price)
         priced.append((price.nano, saved, int(price.partial), prices.stamp, session, key))
     db.executemany(
         "UPDATE usage SET cost=?, saved=?, partial=?, priced=? WHERE session_id=? AND key=?",
