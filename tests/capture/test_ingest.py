@@ -328,6 +328,18 @@ def test_a_document_caught_half_written_is_read_when_it_is_whole(
     assert said_in(settings, session) == ["written in one piece"]
     assert shown(settings, session) == data
     assert load_conversation(settings, session).session.unparsed == 0
+    os.utime(path, (1, 1))
+    assert ingest(settings).new_records == 0  # its bytes are known
+
+
+@pytest.mark.parametrize("expected", [0, 9, 200_000, 900_000])
+def test_a_document_is_read_to_its_end_however_long_it_was_before(
+    tmp_path: Path, expected: int
+) -> None:
+    data = b"0123456789" * 20_000
+    write(tmp_path / "chat.json", data)
+    with tail.open_source(tmp_path / "chat.json") as file:
+        assert tail.whole(file, expected) == data
 
 
 # -- it went somewhere else ----------------------------------------------------------------------

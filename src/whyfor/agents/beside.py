@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
+from stat import S_ISREG
 
 import msgspec
 
@@ -13,10 +15,17 @@ _SMALL = 1 << 20  # bytes
 
 
 def small_object(path: Path) -> Record:
-    """Return the JSON object in a small plain file; empty if there is none."""
+    """Return the JSON object in a small plain file, to be read only; empty if there is none."""
     try:
-        if not path.is_file() or path.stat().st_size > _SMALL:
+        found = path.stat()
+        if not S_ISREG(found.st_mode) or found.st_size > _SMALL:
             return {}
-        return as_dict(msgspec.json.decode(path.read_bytes()))
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _decoded(path, (found.st_ino, found.st_size, found.st_mtime_ns))
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
         return {}
+
+
+@lru_cache(maxsize=8)
+def _decoded(path: Path, version: tuple[int, ...]) -> Record:  # noqa: ARG001 - part of the key
+    """Some agents keep a file for each event, and all of them ask for the one beside."""
+    return as_dict(msgspec.json.decode(path.read_bytes()))

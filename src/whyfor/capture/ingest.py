@@ -400,6 +400,8 @@ class Ingest:
             self._touch(source)
         if judged == "same" or self._is_forgotten(source):
             return source
+        if source.framing != "lines":
+            return self._read_document(source, path, now, progress)
         for chunk in _chunks(source, path):
             self._store(source, chunk)
             if progress:
@@ -411,6 +413,19 @@ class Ingest:
         source.head_hash, source.end_hash = tail.fingerprints(
             path, source, self.writer.gaps(source)
         )
+        return source
+
+    def _read_document(
+        self, source: Source, path: Path, now: tail.Stat, progress: Progress | None
+    ) -> Source:
+        """Read a file that is written as a whole. What it looked like is told by the bytes that
+        were read: it may be another by now."""
+        with tail.open_source(path) as file:
+            data = tail.whole(file, now.size)
+        digest = self._store(source, tail.Chunk(0, data, False))
+        if progress:
+            progress(len(data))
+        source.head_hash, source.end_hash = "", digest
         return source
 
     def _mark(self, source: Source, path: Path) -> None:
@@ -441,8 +456,8 @@ class Ingest:
         self.sources[source.agent, aside] = source
         return _source(recognised[0], to_text(path), recognised[1])
 
-    def _store(self, source: Source, chunk: tail.Chunk, position: Record | None = None) -> None:
-        """The bytes first, then what they mean."""
+    def _store(self, source: Source, chunk: tail.Chunk, position: Record | None = None) -> str:
+        """Store the bytes first, then what they mean; return the digest of the bytes."""
         kept = self.gate.kept(source, chunk)
         digest = self.blobs.put(kept.data)
         self.merging.finished(source, kept.data, digest)
@@ -471,6 +486,7 @@ class Ingest:
         self._batch_records += source.records - before
         self._batch_bytes += len(chunk.data)
         self._stored[source.id] = source
+        return digest
 
     def _read_rows(self, agent: Agent, source: Source, path: Path) -> None:
         """A database: each of its sessions is a source of its own, whose records are rows."""
@@ -571,11 +587,7 @@ def _source(agent: Agent, path: str, shape: SourceShape) -> Source:
 
 def _chunks(source: Source, path: Path) -> Iterator[tail.Chunk]:
     with tail.open_source(path) as file:
-        if source.framing == "lines":
-            yield from tail.chunks(file, source.position)
-            return
-        data = file.read(tail.MAX_DOCUMENT)
-        yield tail.Chunk(0, data, False)
+        yield from tail.chunks(file, source.position)
 
 
 def _stem(path: str) -> str:

@@ -182,8 +182,8 @@ def is_rewritten(source: Source, path: Path) -> bool:
 
 
 def fingerprints(path: Path, source: Source, gaps: Sequence[Gap]) -> tuple[str, str]:
-    """Return hashes of the first and the last bytes before the position, or of all bytes. An edit
-    in between shifts the last ones.
+    """Return hashes of the first and the last bytes before the position, or of all bytes of a
+    document, as far as it is read. An edit in between shifts the last ones.
 
     Only stored bytes are hashed: so private text cannot be guessed from the hash, and a rebuild
     computes the same ones.
@@ -193,7 +193,8 @@ def fingerprints(path: Path, source: Source, gaps: Sequence[Gap]) -> tuple[str, 
     with open_source(path) as file:
         if is_rewritten(source, path):
             content, at = hashlib.sha256(), 0
-            while data := file.read(CHUNK):
+            end = MAX_UNPACKED if source.framing == "lines" else MAX_DOCUMENT
+            while data := file.read(min(CHUNK, end - at)):
                 content.update(_kept(data, at, gaps))
                 at += len(data)
             return "", content.hexdigest()
@@ -243,6 +244,17 @@ def digest(data: bytes) -> str:
     import hashlib
 
     return hashlib.sha256(data).hexdigest()
+
+
+def whole(file: BinaryIO, size: int) -> bytes:
+    """Return all of a document, of one that is too large its beginning. `size` is how long it is
+    expected to be: a buffer for the largest would cost more than to read a small one."""
+    pieces = [file.read(min(size + 1, MAX_DOCUMENT))]
+    left = MAX_DOCUMENT - len(pieces[0])
+    while pieces[-1] and left > 0:
+        pieces.append(file.read(min(HEAD, left)))
+        left -= len(pieces[-1])
+    return b"".join(pieces)
 
 
 def _seam(data: bytes) -> int:

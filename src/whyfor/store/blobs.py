@@ -7,6 +7,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -84,10 +85,9 @@ class FolderBlobs:
         if self._compressor is None:
             self._compressor = zstandard.ZstdCompressor(level=LEVEL)  # no checksum: the name is one
         packed = self._compressor.compress(content)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         staged = path.with_name(f"{path.name}#1")
         try:
-            with os.fdopen(os.open(staged, _NEW, 0o600), "wb", buffering=0) as file:
+            with _opened(staged) as file:
                 left = memoryview(packed)
                 while left:
                     left = left[file.write(left) :]
@@ -213,6 +213,16 @@ def unpack_object(digest: str, packed: bytes, most: int = MAX_SEGMENT) -> bytes:
             f"segment {digest[:12]} does not hold what its name says", "Run: whyfor doctor"
         )
     return content
+
+
+def _opened(staged: Path) -> FileIO:
+    """Open a new file; make the folder it is in if that is not there yet."""
+    try:
+        descriptor = os.open(staged, _NEW, 0o600)
+    except FileNotFoundError:
+        staged.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(staged, _NEW, 0o600)
+    return FileIO(descriptor, "wb")
 
 
 def _name(digest: str) -> str:

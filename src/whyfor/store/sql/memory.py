@@ -110,9 +110,10 @@ class SqlMemory:
     def events(self, session: WaitingSession) -> Iterator[StoredEvent]:
         base = session.number << SEQ_BITS
         span = (base + session.first_seq, base + SEQ_MASK)
-        for *fields, data in stepped(self.db, _EVENTS, span):
+        for row in stepped(self.db, _EVENTS, span):
+            data = row[-1]
             body = _decode(data) if data else None
-            yield StoredEvent(*fields, body)  # type: ignore[call-arg]  # ten fields
+            yield StoredEvent(*row[:-1], body)  # type: ignore[call-arg]  # ten fields
 
     def save(self, session: WaitingSession, memory: SessionMemory, version: int) -> None:
         number = session.number

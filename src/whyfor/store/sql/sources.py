@@ -30,6 +30,9 @@ class SourceWriter(Segments):
         return _source(row) if row else None
 
     def load_state(self, source: Source) -> None:
+        """Give a stored source its state; a new one has its own."""
+        if source.id == 0:
+            return
         row = first_row(self.db, "SELECT state FROM sources WHERE id=?", (source.id,))
         source.state = msgspec.json.decode(row[0]) if row else {}
 

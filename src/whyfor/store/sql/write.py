@@ -50,6 +50,7 @@ class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
         self._before: dict[tuple[str, str], SessionCounters | None] | None = (
             None  # sessions as they were before an attempt
         )
+        self._settled: tuple[str, str] | None = None  # the session whose source was read last
         self._log = ChangeLog(db)
 
     @contextmanager
@@ -95,17 +96,20 @@ class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
     def add_problems(
         self, source: Source, problems: list[UnparsedRecord], unknown: dict[str, int]
     ) -> None:
-        rows = [(source.id, source.generation, p.start, p.size, p.reason) for p in problems]
-        self.db.executemany("INSERT INTO unparsed VALUES(?,?,?,?,?) ON CONFLICT DO NOTHING", rows)
-        self.db.executemany(
-            """
-            INSERT INTO unknown_types VALUES(?,?,?,?)
-            ON CONFLICT(agent, name, source_id)
-            DO UPDATE SET records = unknown_types.records + excluded.records
-            """,
-            [(source.agent, name, source.id, count) for name, count in unknown.items()],
-        )
+        if unknown:
+            self.db.executemany(
+                """
+                INSERT INTO unknown_types VALUES(?,?,?,?)
+                ON CONFLICT(agent, name, source_id)
+                DO UPDATE SET records = unknown_types.records + excluded.records
+                """,
+                [(source.agent, name, source.id, count) for name, count in unknown.items()],
+            )
         if problems:
+            rows = [(source.id, source.generation, p.start, p.size, p.reason) for p in problems]
+            self.db.executemany(
+                "INSERT INTO unparsed VALUES(?,?,?,?,?) ON CONFLICT DO NOTHING", rows
+            )
             self._count_unparsed(source, len(problems))
 
     def _count_unparsed(self, source: Source, number: int) -> None:
@@ -182,9 +186,12 @@ class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
         return int(live.row["last_seq"] - before)
 
     def settle(self, agent: str, session_id: str) -> None:
-        """The source is read: stop remembering its keys."""
-        if live := self._live.get((agent, session_id)):
+        """The source is read: stop remembering the keys of the session before. Those of this one
+        stay, because of some agents the next file is of the same session."""
+        key = (agent, session_id)
+        if self._settled not in (None, key) and (live := self._live.get(self._settled)):
             live.known = None
+        self._settled = key
 
     def _events(
         self, live: SessionCounters, bucket: Bucket, observed_at: int, mutable: bool
@@ -232,7 +239,8 @@ class EventWriter(SourceWriter, PlaceWriter, SignalWriter):
             )
         if rows:
             self.db.executemany("INSERT INTO events VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", rows)
-            self.db.executemany(_ADD_LONG, long)
+            if long:
+                self.db.executemany(_ADD_LONG, long)
             self._dirty(live, rows[0][0] - base)
             if live.known is not None:
                 live.known.update(places)
