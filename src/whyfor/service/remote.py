@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from whyfor.capture.ingest import wall_clock
 from whyfor.capture.recover import writing
 from whyfor.config import Settings
 from whyfor.git.identity import identify, normalise
@@ -30,6 +29,7 @@ from whyfor.model.sync import (
     TeamProjectName,
     TokenOwner,
 )
+from whyfor.model.times import wall_clock
 from whyfor.store.open import journal, reading_local
 from whyfor.story.commit_lookup import require_checkout
 from whyfor.story.repositories import ensure_project, repository_at

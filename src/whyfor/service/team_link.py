@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from whyfor.capture.ingest import wall_clock
 from whyfor.config import Settings
 from whyfor.git.place import name_place
 from whyfor.model.errors import NotFound
+from whyfor.model.times import wall_clock
 from whyfor.service.tasks import one_task
 from whyfor.store.open import OpenStore, reading
 from whyfor.story.commit_lookup import resolve_commit
