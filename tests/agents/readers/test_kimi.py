@@ -68,6 +68,38 @@ def test_what_a_person_decides_takes_back_and_ends_is_told(home: Path) -> None:
     assert {"undone": 2} in told and {"cleared": True} in told
 
 
+def test_a_subagent_has_its_task_and_its_parents_call_names_it(home: Path) -> None:
+    folder = home / f".kimi-code/sessions/wd_quay_0123456789ab/{ID}/agents/agent-0"
+    folder.mkdir(parents=True)
+    (folder.parents[1] / "state.json").write_text('{"agents": {"main": {}}}')
+    task = "<git-context>\nBranch: main\n</git-context>\n\nLook for greetings"
+    origin = {"kind": "system_trigger", "name": "subagent"}
+    (folder / "wire.jsonl").write_bytes(
+        lines(
+            {"type": "metadata", "protocol_version": "1.5", "created_at": 1},
+            line("profile.bind", profileName="explore"),
+            line("turn.prompt", input=[{"type": "text", "text": task}], origin=origin),
+        )
+    )
+    given = {"description": "Look", "prompt": "Look for greetings", "subagent_type": "explore"}
+    parent = read(
+        home,
+        *said(PROMPT, 1),
+        call("km-1", "Agent", given),
+        line("subagent.spawned", subagentId="agent-0", parentToolCallId="km-1"),
+        line("subagent.started", subagentId="agent-0"),
+        line("subagent.completed", subagentId="agent-0", resultSummary="None."),
+        result("km-1", "None."),
+    )
+    [answer] = parent.kind("tool.result")
+    assert (answer.data or {})["subagent"] == f"agent-0@{ID}"
+    child = HomeReader(AGENTS["kimi"], home).look().sessions[f"agent-0@{ID}"]
+    assert child.parent == ID
+    assert child.facts["subagent"] == "explore"
+    [asked] = child.kind("user.prompt")
+    assert (asked.actor, asked.text) == ("assistant", "Look for greetings")
+
+
 def test_a_session_of_kimi_cli_is_restored_as_one_of_kimi_code(home: Path, cli: Cli) -> None:
     sample("kimi").write(home)
     wire = next(home.glob(f".kimi/sessions/*/{OLD}/wire.jsonl"))

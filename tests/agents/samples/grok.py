@@ -89,6 +89,10 @@ def turn(index: int, answers: int) -> dict[str, Any]:
     )
 
 
+def of_child(record: dict[str, Any]) -> dict[str, Any]:
+    return {**record, "params": {**record["params"], "sessionId": CHILD}}
+
+
 def diff(before: str, after: str) -> dict[str, Any]:
     return {"type": "diff", "path": FILE, "oldText": before, "newText": after}
 
@@ -96,6 +100,8 @@ def diff(before: str, after: str) -> dict[str, Any]:
 EDIT = {"file_path": FILE, "old_string": "world", "new_string": "harbour"}
 APPLIED = {"type": "SearchReplace", "EditsApplied": {"tool_output_for_prompt": "updated"}}
 RAN = {"type": "Bash", "output_for_prompt": f"exit: 1\n{SHOWN}", "exit_code": 1}
+CHILD = "01990000-0000-7000-8000-000000000042"
+CHILDS = f".grok/sessions/%2Fcode%2Fquay/{CHILD}"
 FOLDER = f".grok/sessions/%2Fcode%2Fquay/{ID}"
 SAMPLE = Sample(
     agent="grok",
@@ -111,6 +117,20 @@ SAMPLE = Sample(
                 "parent_session_id": "01990000-0000-7000-8000-000000000040",
                 "forked_at": iso(0),
             }
+        ),
+        # A subagent is a session of its own; only its parent's folder says whose.
+        f"{CHILDS}/summary.json": document(
+            {
+                "info": {"id": CHILD, "cwd": CWD},
+                "session_summary": "Look for greetings",
+                "created_at": iso(0),
+                "session_kind": "subagent",
+                "agent_name": "explore",
+            }
+        ),
+        f"{FOLDER}/subagents/{CHILD}/meta.json": document({"child_session_id": CHILD}),
+        f"{CHILDS}/updates.jsonl": lines(
+            of_child(asked(0, "Look for greetings")), of_child(turn(0, 1))
         ),
         f"{FOLDER}/updates.jsonl": lines(
             update("hook_execution", 0, event_name="session_start", runs=[]),
@@ -136,6 +156,7 @@ SAMPLE = Sample(
     },
     tools=(("write", "write"), ("search_replace", "edit"), ("run_terminal_command", "shell")),
     injected=(INJECTED,),
+    children=(CHILD,),
     title=TITLE,
     forked_from="01990000-0000-7000-8000-000000000040",
     resume=f"grok --resume {ID}",

@@ -4,6 +4,7 @@ a summary that is rewritten."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -19,6 +20,7 @@ from whyfor.agents.base import (
     head_records,
     walk,
 )
+from whyfor.agents.beside import small_object
 from whyfor.agents.grok.facts import FACTS, own_folder
 from whyfor.model.findings import Record
 from whyfor.model.times import parse_iso
@@ -47,13 +49,16 @@ class Grok(FileAgent):
     def sniff(self, path: Path, head: bytes) -> SourceShape | None:
         if path.name == SUMMARY:
             is_own = b'"info"' in head and b'"session_summary"' in head
-            return SourceShape("document", path.parent.name, sidecar="meta") if is_own else None
+            parent = _parent(path) if is_own else None
+            shape = SourceShape("document", path.parent.name, parent, sidecar="meta")
+            return shape if is_own else None
         for record in head_records(head):
             given = get_dict(record, "params")
             session = get_str(given, "sessionId")
             if session and get_str(record, "method").endswith("session/update"):
                 cwd = unquote(path.parent.parent.name)
-                return SourceShape("lines", session, cwd=cwd if cwd.startswith("/") else None)
+                place = cwd if cwd.startswith("/") else None
+                return SourceShape("lines", session, _parent(path), cwd=place)
         return None
 
     def stamp(self, record: Record) -> RecordStamp:
@@ -79,6 +84,16 @@ class Grok(FileAgent):
         from whyfor.agents.grok.write import WRITER
 
         return WRITER
+
+
+def _parent(path: Path) -> str | None:
+    """Return the session that this one is a subagent of: it keeps a folder for each, in which its
+    own id stands nowhere but in its place."""
+    if small_object(path.with_name(SUMMARY)).get("session_kind") != "subagent":
+        return None
+    for found in path.parents[1].glob(f"*/subagents/{escape(path.parent.name)}/meta.json"):
+        return found.parents[2].name
+    return None
 
 
 AGENT = Grok()

@@ -38,7 +38,9 @@ FACTS = AgentFacts(
         write="write",
         web="web_search",
         fetch="web_fetch",
-        subagent="task",
+        subagent="spawn_subagent task",
+        question="ask_user_question",
+        plan="exit_plan_mode",
         todo="todo_write",
     ),
     arguments=ArgumentNames(

@@ -23,6 +23,8 @@ _SILENT = (
     "current_mode_update",
     "model_changed",
     "title_updated",
+    "subagent_spawned",
+    "subagent_finished",
 )
 
 
@@ -40,6 +42,8 @@ class SummaryReader(ChatReader):
             branch=record.get("head_branch"),
             forked_from=record.get("parent_session_id") if is_fork else None,
         )
+        if record.get("session_kind") == "subagent":
+            out.main.facts["subagent"] = get_str(record, "agent_name") or None
         title = get_str(record, "session_summary") or get_str(record, "generated_title")
         out.main.title(TITLE_AGENT, title)
 
@@ -114,8 +118,11 @@ class UpdatesReader(ChatReader):
 
     def _completed(self, update: Record, base: str, at: RecordPlace, about: Record) -> None:
         """Its input includes what came from the cache. A fork repeats its origin's turns, so the
-        prompt's id says which turn it is."""
+        prompt's id says which turn it is. A subagent's tokens are in its parent's turn too: they
+        are counted there."""
         self.state.pop("open", None)
+        if self.shape.parent:
+            return
         usage = get_dict(update, "usage")
         by_model = get_dict(usage, "modelUsage") or {"": usage}
         for model, spent in by_model.items():
@@ -177,5 +184,6 @@ def _outcome(update: Record, raw: Record, parts: list[Record]) -> CallOutcome:
         exit_code=get_int(raw, "exit_code"),
         diff=diff,
         path=path,
+        subagent=get_str(raw, "subagent_id"),
         rejected=update.get("status") == "cancelled",
     )

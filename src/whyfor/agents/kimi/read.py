@@ -17,7 +17,7 @@ from whyfor.agents.chat import (
     text_diff,
     token_counts,
 )
-from whyfor.agents.record_place import RecordPlace
+from whyfor.agents.record_place import RecordPlace, remember
 from whyfor.model.findings import Record, Sink
 from whyfor.model.ids import fold, fold_bytes
 from whyfor.model.times import parse_iso
@@ -39,10 +39,13 @@ _SILENT = frozenset(
     cron.add cron.cursor cron.delete goal.clear goal.create goal.update swarm_mode.enter
     swarm_mode.exit tower_mode.enter tower_mode.exit plan_mode.cancel plan_mode.enter
     plan_mode.exit task.started task.terminated task.waitDelivered agent.switched
-    interaction.resolved TurnEnd StepBegin StepInterrupted MCPLoadingBegin MCPLoadingEnd
-    ApprovalRequest ApprovalResponse StepEnd
+    subagent.started subagent.completed subagent.failed subagent.cancelled
+    subagent.suspended interaction.resolved TurnEnd StepBegin StepInterrupted
+    MCPLoadingBegin MCPLoadingEnd ApprovalRequest ApprovalResponse StepEnd
     """.split()
 )
+_CALLS_MAX = 500
+_GIT = re.compile(r"\A<git-context>.*?</git-context>\s*", re.DOTALL)  # before a subagent's task
 _SILENT_EVENTS = ("step.begin", "step.end", "step.retry")
 
 
@@ -63,6 +66,12 @@ class StateReader(ChatReader):
 
 class WireReader(ChatReader):
     """The events of both programs."""
+
+    @property
+    def spawned(self) -> Record:
+        """The sessions of subagents, by the call that started them."""
+        found: Record = self.state.setdefault("spawned", {})
+        return found
 
     def read(self, record: Record, offset: int, line: bytes, out: Sink) -> None:
         inner = get_dict(record, "message")
@@ -92,13 +101,21 @@ class WireReader(ChatReader):
         """The first record: it says only when the session began."""
 
     def _bound(self, told: Record, base: str, at: RecordPlace, out: Sink) -> None:
-        cwd = get_dict(told, "environmentDisclosure").get("cwd")
-        self.locate(at, base, cwd=cwd)
+        if self.shape.parent:
+            out.main.facts["subagent"] = get_str(told, "profileName") or None
+        self._configured(told, base, at, out)
+
+    def _spawned(self, told: Record, base: str, at: RecordPlace, out: Sink) -> None:
+        """A call's subagent has a stream of its own, in a folder called by this id."""
+        session = f"{get_str(told, 'subagentId')}@{self.shape.parent or out.main.session_id}"
+        remember(self.spawned, get_str(told, "parentToolCallId"), session, _CALLS_MAX)
 
     def _prompted(self, told: Record, base: str, at: RecordPlace, out: Sink) -> None:
-        text = joined_text(told.get("input"))
+        text = _GIT.sub("", joined_text(told.get("input")))
         ident = get_str(told, "promptId") or get_str(told, "messageId") or base
-        if get_dict(told, "origin").get("kind") in (None, "user"):
+        origin = get_dict(told, "origin")
+        is_task = origin.get("name") == "subagent" and bool(self.shape.parent)
+        if origin.get("kind") in (None, "user") or is_task:
             self.prompt(at, fold(ident, "text"), text)
         else:
             at.add("status.changed", fold(ident, "text"), "system", text)
@@ -175,7 +192,9 @@ class WireReader(ChatReader):
             text = as_str(result.get("output")) or joined_text(result.get("output"))
             code = exit_code_in(text, _EXIT)
             failed = result.get("isError") is True
-            self.result(at, call, text, CallOutcome(failed=failed, exit_code=code))
+            subagent = as_str(self.spawned.get(call))
+            outcome = CallOutcome(failed=failed, exit_code=code, subagent=subagent)
+            self.result(at, call, text, outcome)
         elif kind not in _SILENT_EVENTS:
             out.unknown_type(f"event {kind}")
 
@@ -245,6 +264,7 @@ _RECORDS: dict[str, Handler] = {
     "usage.record": WireReader._spent,
     "context.append_loop_event": WireReader._looped,
     "turn.steer": WireReader._prompted,
+    "subagent.spawned": WireReader._spawned,
     "turn.cancel": WireReader._cancelled,
     "config.update": WireReader._configured,
     "context.compacted": WireReader._compacted,

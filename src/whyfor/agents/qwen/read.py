@@ -176,5 +176,5 @@ def _outcome(told: Record, answer: Record, text: str) -> CallOutcome:
         exit_code=code,
         diff=get_str(shown, "fileDiff"),
         path=get_str(shown, "filePath"),
-        rejected=status == "cancelled",
+        rejected=status == "cancelled" or told.get("errorType") == "execution_denied",
     )
