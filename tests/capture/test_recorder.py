@@ -195,6 +195,9 @@ def test_outside_a_terminal_it_becomes_the_program(settings: Settings) -> None:
         [*RUN, "--", "sh", "-c", "cat; exit 5"], input=b"piped", capture_output=True, timeout=60
     )
     assert (done.returncode, done.stdout, done.stderr) == (5, b"piped", b"")
+    gone = subprocess.run([*RUN, "--", "no-such-program"], capture_output=True, timeout=60)
+    assert (gone.returncode, gone.stdout) == (127, b"")
+    assert b"no-such-program: not found" in gone.stderr
     assert not (settings.home / "recordings").exists()
 
 

@@ -25,7 +25,7 @@ IDLE_SECONDS = 2.0
 _FLUSH_SECONDS = 0.2
 _PIECE = 64 << 10
 _DRAIN_SECONDS = 1.0  # for what the program wrote last
-_NOT_FOUND, _NOT_RUN = 127, 126
+NOT_FOUND, _NOT_RUN = 127, 126
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 _IGNORED = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -51,7 +51,7 @@ def run_plain(argv: list[str], env: Mapping[str, str]) -> int:
     try:
         os.execvpe(argv[0], argv, dict(env))
     except FileNotFoundError:
-        return _NOT_FOUND
+        return NOT_FOUND
     except OSError:
         return _NOT_RUN
 
@@ -293,7 +293,7 @@ def _start(argv: list[str], env: Mapping[str, str]) -> int:
         for number in (*_FORWARDED, *_IGNORED):
             signal.signal(number, signal.SIG_DFL)
         code = run_plain(argv, env)
-        what = "not found" if code == _NOT_FOUND else "cannot be run"
+        what = "not found" if code == NOT_FOUND else "cannot be run"
         os.write(2, f"whyfor run: {argv[0]}: {what}\r\n".encode())
         os._exit(code)
     os.close(begin)

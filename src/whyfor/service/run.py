@@ -17,7 +17,7 @@ from whyfor import __version__
 from whyfor.agents.terminal import AGENT, FOLDER
 from whyfor.capture.filters.excluded import Excluded
 from whyfor.capture.filters.pauses import Pauses
-from whyfor.capture.recorder import has_person, record, run_plain, window_size
+from whyfor.capture.recorder import NOT_FOUND, has_person, record, run_plain, window_size
 from whyfor.capture.recording_file import RecordingFile, RecordingHeader
 from whyfor.config import Settings
 from whyfor.files import make_folders, usual_umask
@@ -42,7 +42,7 @@ def run_program(settings: Settings | None, plan: RunPlan, tell: Callable[[str], 
     env = dict(os.environ)
     os.umask(usual_umask())
     if settings is None or not has_person():
-        return run_plain(plan.argv, env)
+        return _become(plan, env, tell)
     session = uuid.uuid4().hex
     tape = None
     try:
@@ -52,12 +52,19 @@ def run_program(settings: Settings | None, plan: RunPlan, tell: Callable[[str], 
         problem = str(error)
     if tape is None:
         tell(f"Not recorded: {problem}.")
-        return run_plain(plan.argv, env)
+        return _become(plan, env, tell)
     env[SESSION] = f"{AGENT.name}:{session}"
     code = record(plan.argv, env, tape, with_input=plan.with_input)
     if tape.failed:
         tell(f"The recording stopped early: {tape.failed}.")
     _ingest_soon(settings)
+    return code
+
+
+def _become(plan: RunPlan, env: dict[str, str], tell: Callable[[str], None]) -> int:
+    """Become the program; say what is wrong if that cannot be."""
+    code = run_plain(plan.argv, env)
+    tell(f"{plan.argv[0]}: {'not found' if code == NOT_FOUND else 'cannot be run'}")
     return code
 
 

@@ -271,6 +271,11 @@ def test_of_an_answer_in_json_its_message_is_the_evidence() -> None:
     assert firing.found.evidence == 'transcript, high · Token "x" ended'
 
 
+def test_a_read_without_a_result_is_no_long_command() -> None:
+    (firing,) = Events().prompt().call("Read", file_path="a.py").wait(11).back().firings()
+    assert firing.found.fact.endswith("It takes seconds: it waits for you, or hangs.")
+
+
 def test_the_next_turn_may_be_told_of_again() -> None:
     events = _failed(Events().prompt(), 5).prompt()
     assert _failed(events, 5).told() == [("failing", "look")] * 2

@@ -29,6 +29,7 @@ PRESENT = 120_000  # ms after a prompt in which the person who wrote it still lo
 SPEND = 5.0  # dollars of a turn, and at least
 TIMES = 10  # times the project's median turn
 _DUE = frozenset(("user.prompt", "tool.result", "turn.started", "compaction"))
+_FAST = frozenset(("read", "search", "edit", "write", "patch"))  # they run no program
 _WAITS = frozenset(("question", "plan", "subagent"))
 
 
@@ -92,7 +93,8 @@ def long_command(work: Work, scene: Scene) -> Concern | None:
                 cause="long",
                 key=call.id,
                 at=call.at,
-                fact=f"{call.shown} has no result after {_minutes(took)}.",
+                fact=f"{call.shown} has no result after {_minutes(took)}."
+                + (" It takes seconds: it waits for you, or hangs." if call.kind in _FAST else ""),
                 evidence="call without a result, high",
                 step="Look at its terminal: it runs, or waits for input or permission.",
                 seq=call.seq,
