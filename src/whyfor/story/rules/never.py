@@ -76,6 +76,9 @@ _SCRIPTED = _words(
     "awk gawk mawk nawk original-awk m4 ed red ex vi view vim vimdiff rvim rview gvim nvim emacs "
     "emacsclient nano pico micro joe jed mcedit hx helix kak code subl dc gsed ssed psed mlr"
 )
+_UNPACKERS = _words(
+    "unzip gunzip bunzip2 unxz 7z 7za 7zr 7zz unrar unar cpio pax ar jar patch quilt unsquashfs"
+)
 _CODE_OPTIONS = _words("-c -e -E -p -r -i -l --eval --print --exec --command --require --import -")
 _CLASSES = (
     (_DELETES, "it deletes"),
@@ -87,6 +90,7 @@ _CLASSES = (
     (_INSTALLERS, "it installs software"),
     (_WRAPPERS, "it runs or reads what another command is"),
     (_SCRIPTED, "it runs code in its arguments"),
+    (_UNPACKERS, "it writes files that the line does not name"),
 )
 # By program: words that make it one of the classes.
 _SUBCOMMANDS: dict[str, dict[str, "frozenset[str]"]] = {
@@ -184,9 +188,19 @@ def never_reason(argv: list[str]) -> "str | None":
         return _interpreter_reason(argv) or _subcommand_reason(name, argv)
     if name == "find" and not _FIND_ACTS.isdisjoint(argv):
         return "it deletes, writes or runs something for each file"
+    if name in ("tar", "bsdtar", "gtar") and _unpacks(argv):
+        return "it writes files that the line does not name"
     if name == "git" and _changes_git(argv):
         return "it changes what git runs, or where"
     return _subcommand_reason(name, argv)
+
+
+def _unpacks(argv: list[str]) -> bool:
+    """Return whether tar takes files out of an archive, which may be hooks or settings."""
+    # The first word holds options without a dash, too.
+    short = [word for word in argv[1:] if word == argv[1] or word.startswith("-")]
+    letters = "".join(word for word in short if not word.startswith("--"))
+    return "x" in letters or any(word.startswith(("--ext", "--get")) for word in argv)
 
 
 def _changes_git(argv: list[str]) -> bool:
