@@ -173,7 +173,12 @@ class TeamGuard:
             if len(given) == 1 and scheme.lower() == "bearer":
                 context.member = await self._member(token.strip(), cookie=False)
             if context.member is None:
-                raise Refusal(401, "unauthorized", "this token is good for nothing", "whyfor login")
+                raise Refusal(
+                    401,
+                    "unauthorized",
+                    "this token is unknown, revoked or has ended",
+                    "whyfor login",
+                )
             return ""
         self._judge_site(headers)
         if session := read_cookie(headers, SESSION):

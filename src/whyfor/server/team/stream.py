@@ -51,7 +51,7 @@ async def stream(
     def ask_again() -> ProjectAccess:
         member = project.resources.look_up(token, cookie=cookie)
         if member is None:
-            raise NotSignedIn("this token is good for nothing", "")
+            raise NotSignedIn("this token is unknown, revoked or has ended", "")
         return project_access(project.resources, member, project.id, READ)
 
     changes = project.resources.changes.changes(project, start, ask_again)
