@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+from msgspec.structs import replace
 
 from tests.sync.laptop import Laptop, SharedServer
 from tests.sync.test_sync import texts
@@ -10,7 +13,7 @@ from whyfor.model.sync import Remote
 from whyfor.service.share import keep_local
 from whyfor.service.sync import preview_sync
 from whyfor.store.open import reading_local
-from whyfor.sync.remotes import load_remotes, save_remote
+from whyfor.sync.remotes import change_remotes, load_remotes, save_remote
 
 
 def test_what_was_shown_before_the_first_upload_is_all_that_leaves(
@@ -101,3 +104,16 @@ def test_no_file_in_a_repository_switches_sharing_on(laptop: Laptop, server: Sha
     laptop.ingest()
     assert laptop.sync().remotes == []
     assert texts(server, project) == "[] [] []"
+
+
+def test_what_two_processes_decide_at_once_is_all_kept(laptop: Laptop) -> None:
+    names = [f"claude:{number}" for number in range(40)]
+
+    def keep(name: str) -> None:
+        change_remotes(
+            laptop.settings, lambda before: replace(before, keep_local=(*before.keep_local, name))
+        )
+
+    with ThreadPoolExecutor(8) as people:
+        list(people.map(keep, names))
+    assert sorted(load_remotes(laptop.settings).keep_local) == sorted(names)

@@ -7,16 +7,19 @@ import re
 import secrets
 import socket
 from collections.abc import Callable
+from contextlib import closing
 
 import msgspec
 from msgspec.structs import replace
 
 from whyfor import files
 from whyfor.config import Settings
+from whyfor.locks import hold_lock
 from whyfor.model.errors import BadInput, NotFound, StoreError
 from whyfor.model.sync import Remote
 
 _TOKENS = "tokens.json"
+_LOCK_WAIT = 10.0  # seconds for another process that decides
 _LOOPBACK = re.compile(r"http://(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?(/|$)")
 
 
@@ -52,12 +55,13 @@ def load_remotes(settings: Settings) -> RemoteFile:
 
 
 def change_remotes(settings: Settings, change: Callable[[RemoteFile], RemoteFile]) -> RemoteFile:
-    """Change what was decided, and return it."""
-    after = change(load_remotes(settings))
-    if not after.machine:
-        after = replace(after, machine=_machine_name())
+    """Change what was decided, and return it. Two that decide at once are both heard."""
     files.make_folders(settings.home)
-    files.replace(settings.remotes, msgspec.json.format(msgspec.json.encode(after)) + b"\n")
+    with closing(hold_lock(settings.home / "remotes.lock", _LOCK_WAIT)):
+        after = change(load_remotes(settings))
+        if not after.machine:
+            after = replace(after, machine=_machine_name())
+        files.replace(settings.remotes, msgspec.json.format(msgspec.json.encode(after)) + b"\n")
     return after
 
 
