@@ -172,7 +172,13 @@ def test_a_tool_that_does_several_things_is_known_by_what_it_is_told() -> None:
 
 
 def test_all_question_tools_are_one_set() -> None:
-    assert names_of("question") == {"askuserquestion", "ask_user", "request_user_input", "question"}
+    assert names_of("question") == {
+        "askuserquestion",
+        "ask_user",
+        "ask_user_question",
+        "request_user_input",
+        "question",
+    }
 
 
 def test_every_agent_says_its_facts() -> None:
