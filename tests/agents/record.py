@@ -73,8 +73,8 @@ class Recipe:
 RECIPES: dict[str, Recipe] = {
     # the newest, beside the pinned one that the tests run
     "claude": Recipe(
-        "2.1.326",
-        npm=("@anthropic-ai/claude-code-linux-x64@2.1.326",),
+        "2.1.327",
+        npm=("@anthropic-ai/claude-code-linux-x64@2.1.327",),
         bin="node_modules/@anthropic-ai/claude-code-linux-x64",
     ),
     "copilot": Recipe("1.0.102"),
