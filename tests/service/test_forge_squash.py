@@ -11,7 +11,9 @@ import pytest
 from tests.conftest import Result
 from tests.story.links.workshop import Agent, Clock, Repo, Workshop, body
 from whyfor import config
+from whyfor.model.branch_map import BY_HAND
 from whyfor.service.file_page import FileQuery, file_page
+from whyfor.service.map_page import MapQuery, map_page
 
 Cli = Callable[..., Result]
 BASE = body("base", 10)
@@ -106,3 +108,20 @@ def test_a_commit_that_only_touches_the_same_file_claims_nothing(
     shop.repo.commit("Another way", {"rules.py": body("other", 9), "a.py": BASE + body("more", 4)})
     assert _writers(cli, "rules.py") == {("unknown", None): 9}
     assert ("agent", 2) not in _writers(cli, "a.py")
+
+
+def test_what_is_older_than_a_shallow_clone_is_nobodys(
+    shop: Workshop, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first commit seems to add every line, of which its session wrote a few."""
+    shop.repo.git("branch", "shown", "HEAD~1")
+    clone = tmp_path / "clone"
+    options = ["--depth", "1", "-q", "-b", "shown"]
+    subprocess.run(["git", "clone", *options, f"file://{shop.repo.path}", str(clone)], check=True)
+    subprocess.run(["git", "remote", "set-url", "origin", REMOTE], cwd=clone, check=True)
+    monkeypatch.chdir(clone)
+    assert _writers(cli, "a.py") == {("agent", 2): 4, ("unknown", None): 9}
+    total = cli("lines", "HEAD", "--json").json["total"]
+    assert (total["agent"], total["person"]) == (4, 0)
+    drawn = map_page(config.load(), MapQuery("example.com/acme/shop"))
+    assert not [band for band in drawn.bands if band.source == BY_HAND]

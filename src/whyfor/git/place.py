@@ -83,6 +83,29 @@ def _is_head(path: Path) -> bool:
     return _OBJECT_NAME.match(head) is not None
 
 
+def shallow_edge(folder: GitPlace) -> frozenset[str]:
+    """Return the commits of a shallow clone whose parents were not cloned: they seem to add every
+    line. Read without git, because most clones have none."""
+    try:
+        known = (_common_dir(folder) / "shallow").read_text(encoding="ascii")
+    except (OSError, ValueError):
+        return frozenset()
+    return frozenset(known.split())
+
+
+def _common_dir(folder: GitPlace) -> Path:
+    """The git directory that all work trees of a repository share."""
+    if isinstance(folder, GitDir):
+        found = folder.path
+    else:
+        found = (find_work_tree(folder) or Path(folder)) / ".git"
+    if found.is_file():
+        named = found.read_text(encoding="utf-8").partition("gitdir:")[2].strip()
+        found = found.parent / named
+    common = found / "commondir"
+    return found / common.read_text(encoding="utf-8").strip() if common.is_file() else found
+
+
 def name_place(folder: GitPlace) -> GitPlace:
     """Return where to run git for a folder that the user named: the folder, or the bare repository
     it is in.

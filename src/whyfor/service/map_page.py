@@ -11,6 +11,7 @@ import msgspec
 from whyfor.config import Settings
 from whyfor.git import history
 from whyfor.git.line_changes import read_line_changes
+from whyfor.git.place import shallow_edge
 from whyfor.git.run import ask
 from whyfor.model.branch_map import (
     BY_HAND,
@@ -93,6 +94,7 @@ class _MapReader:
         self.wrote: dict[tuple[str, str], list[LineWriter]] = {}  # by source and commit
         self.unknown: Counter[str] = Counter()  # lines by commit
         self.sessions: dict[int, Session] = {}
+        self.edge = shallow_edge(self.folder)
 
     @cached_property
     def branches(self) -> list[str]:
@@ -188,7 +190,7 @@ class _MapReader:
             if told and name:
                 counts[name, sha, path] += 1
                 self.wrote.setdefault((name, sha), []).append(told[0])
-            elif known is not None and known.inferred:
+            elif known is not None and known.inferred and sha not in self.edge:
                 counts[BY_HAND, sha, path] += 1
             else:
                 self.unknown[sha] += 1

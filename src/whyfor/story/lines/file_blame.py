@@ -26,7 +26,7 @@ from whyfor.git.blame import (
 from whyfor.git.history import head_commit
 from whyfor.git.identity import identify
 from whyfor.git.line_changes import LineChange, read_texts
-from whyfor.git.place import GitDir, GitPlace
+from whyfor.git.place import GitDir, GitPlace, shallow_edge
 from whyfor.git.worktree import blob_name
 from whyfor.model.blame import (
     INFERRED_PERSON,
@@ -290,7 +290,7 @@ class FileBlamer:
             commit = line.commit
             known_lines = lines_of.get(commit.sha)
             told = writers.get((commit.sha, line.path), {}).get(line.old)
-            inferred = known_lines is not None and known_lines.inferred
+            inferred = known_lines is not None and self.may_infer(known_lines)
             who = self.noted(told, commit.sha, line.path, line.old)
             rows.append(
                 BlameRow(
@@ -307,6 +307,15 @@ class FileBlamer:
                 )
             )
         return rows
+
+    def may_infer(self, lines: CommitLines) -> bool:
+        """Return whether lines of a commit that no session wrote must be a person's. A commit at
+        the edge of a shallow clone seems to add what is older than it."""
+        return lines.inferred and lines.sha not in self._edge
+
+    @cached_property
+    def _edge(self) -> frozenset[str]:
+        return shallow_edge(self.folder)
 
     def noted(
         self, told: tuple[LineWriter, str] | None, sha: str, path: str, line: int
@@ -340,7 +349,8 @@ class FileBlamer:
             sources = [CommitSource(story.commit, story_parts(story)) for story in missing]
             for sha, computed in reader.read(sources).items():
                 found[sha] = computed
-                self.fresh[sha] = (computed, story_parts(stories[sha]))
+                if sha not in self._edge:
+                    self.fresh[sha] = (computed, story_parts(stories[sha]))
         begun = self.library.sessions.first_started(None) or 0
         left = {sha: at for sha, at in times.items() if sha not in stories and at >= begun - DAY}
         if left and self.repository is not None and self.repository.id:

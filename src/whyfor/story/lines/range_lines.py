@@ -55,7 +55,7 @@ class RangeLines:
         lines = lines_of_stories(self.library, repository, [told]) if repository else {}
         known = lines.get(sha)
         writers = {file.path: file.by_line() for file in known.files} if known else {}
-        rest = PERSON if known is not None and known.inferred else UNKNOWN_AUTHOR
+        rest = PERSON if known is not None and self.blamer.may_infer(known) else UNKNOWN_AUTHOR
         looked = dict(read_line_changes(self.folder, [sha])).get(sha, [])
         judged = {change.path: change.added_lines for change in looked}
         for change in dict(read_counted_changes(self.folder, [sha])).get(sha, []):
