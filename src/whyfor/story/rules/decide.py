@@ -16,6 +16,7 @@ from whyfor.story.rules.programs import (
     PATTERN,
     RUNNERS,
     SED,
+    TABLES,
     TEXT,
     WORDS,
     ProgramTable,
@@ -33,6 +34,7 @@ ALLOW, DENY, ASK, NEVER, ABSTAIN = "allow", "deny", "ask", "never", "abstain"
 EVERYWHERE = "*"
 SHELL = "shell"  # the only kind of tool that rules are about
 _NO_TABLE = ProgramTable(reads=False)
+_MAKE = TABLES[("make",)]
 # Characters that a program which hands its words to a shell would not pass on as they are.
 _SHELL_MARKS = frozenset(";|&$`<>(){}!\\\"'*?")
 # Folders whose code is others': a rule for a command of the project does not mean theirs.
@@ -169,7 +171,7 @@ def _counts(rule: DecisionRule, request: CommandRequest) -> bool:
 
 
 def _judge(command: list[str], rules: list[DecisionRule], request: CommandRequest) -> CommandPart:
-    argv = _without_folder(_without_pager(command), request)
+    argv = _target_first(_without_folder(_without_pager(command), request))
     for decision in (DENY, ASK):
         for rule in rules:
             if rule.decision == decision and _fits(rule.run, argv):
@@ -191,6 +193,18 @@ def _judge(command: list[str], rules: list[DecisionRule], request: CommandReques
 
 def _without_pager(argv: list[str]) -> list[str]:
     return [argv[0], *argv[2:]] if argv[:2] == ["git", "--no-pager"] and argv[2:] else argv
+
+
+def _target_first(argv: list[str]) -> list[str]:
+    """Return a command of make with its flags behind the target, where they mean the same."""
+    if argv[0] != "make":
+        return argv
+    flags = []
+    for word in argv[1:]:
+        if word not in _MAKE.flags and not (word[:2] == "-j" and word[2:].isdigit()):
+            break
+        flags.append(word)
+    return ["make", *argv[len(flags) + 1 :], *flags]
 
 
 def _without_folder(argv: list[str], request: CommandRequest) -> list[str]:
