@@ -25,6 +25,13 @@ from whyfor.story.lines.replay import replay
 from whyfor.story.lines.text_edits import EditPiece, TextEdit, recorded_texts
 
 
+@pytest.fixture(autouse=True)
+def machine_clock(request: pytest.FixtureRequest) -> None:
+    """What is tested here compares the clock with the times of files."""
+    if request.config.getoption("--clock"):
+        pytest.skip("--clock does not set the clock that files get their times from")
+
+
 class Shop:
     """A repository with one committed file, and Whyfor's home."""
 

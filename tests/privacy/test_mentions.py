@@ -43,6 +43,7 @@ PASSWORDS = [
     "INSERT INTO users (name, password) VALUES ('ann', '{}');",
     "id,user,password\n7,ann,{}\n",
     "user\tpassword\nann\t{}\n",
+    "host\tlogin\tpasswd\ndb1\tann\t{}\n",
     "| user | password |\n|---|---|\n| ann | {} |\n",
     'variable "db_password" {{\n  description = "of the db"\n  default     = "{}"\n}}',
     "<user>ann</user><password>{}</password>",
@@ -80,6 +81,14 @@ def test_a_password_goes_where_it_is_mentioned(template: str) -> None:
 def test_a_key_goes_where_it_is_mentioned(template: str) -> None:
     for secret in STRONG:
         _check_gone(template.format(secret), secret)
+
+
+@pytest.mark.parametrize("template", ["the password is {}", "la contrase\u00f1a es {}"])
+def test_joined_words_with_a_number_are_a_password_where_it_is_said(template: str) -> None:
+    _check_gone(template.format("blueHorse42"), "blueHorse42")
+    for name in ("passwordHash", "userPassword", "authTokenV2"):
+        text = template.format(name)
+        assert Redactor(ENGINE).plain(text.encode()).decode() == text
 
 
 def test_a_password_of_a_kubernetes_secret_goes_in_base64_and_a_placeholder_stays() -> None:

@@ -12,7 +12,7 @@ from whyfor.privacy.values import BARE, STOP
 NAME = 48  # bytes a name goes on to either side of its word
 _NAME_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 _NEXT_PARAMETER = re.compile(rb"[#&]")
-_PHRASE_CHARS = _NAME_CHARS + b" \t'"
+_PHRASE_CHARS = _NAME_CHARS + b" '"  # a tab begins the next cell
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _GLUED_KEY = ("api", "access", "secret", "private", "auth", "my", "account", "license")
 _SURE_KEY = frozenset(("api", "secret", "access", "private"))

@@ -191,6 +191,7 @@ _TECHNICAL = re.compile(
 )
 _INNER_DIGIT = re.compile(r"[A-Za-z]\d+[A-Za-z]")
 _LAST_DIGITS = re.compile(r"[A-Za-z]{3}\d{3,6}[!?]?$")
+_JOINED_DIGITS = re.compile(r"[a-z]{3}[A-Z][a-z]{2,}\d{2}[!?]?$")  # blueHorse42
 _SIGN = re.compile(r"[!#$%^&*?~]")
 
 
@@ -203,7 +204,7 @@ def is_spoken_password(word: str) -> bool:
         return False
     if _SIGN.search(word, 1, len(word) - 1):
         return True
-    return _INNER_DIGIT.search(word) is not None or _LAST_DIGITS.search(word) is not None
+    return any(odd.search(word) for odd in (_INNER_DIGIT, _LAST_DIGITS, _JOINED_DIGITS))
 
 
 def is_technical(word: str) -> bool:
