@@ -9,6 +9,7 @@ from pathlib import Path
 import obstore
 import pytest
 import zstandard
+from msgspec.structs import replace
 
 from tests.seaweed import S3Server, running_s3
 from tests.store.team import Team, TeamProject
@@ -18,6 +19,7 @@ from whyfor.model.errors import StoreError
 from whyfor.service.share import keep_local, share
 from whyfor.store.objects import ObjectBlobs, open_objects
 from whyfor.sync.forget import forget_everywhere
+from whyfor.sync.remotes import load_remotes, save_remote
 
 VALUE = "Qx7vPz2mLk9sTr4w"
 
@@ -180,7 +182,9 @@ def test_what_one_person_takes_back_stays_with_another_who_shared_the_same(
     assert server.rows(people, project.number) == [(project.person,), (other_person,)]
     assert len(list(blobs.digests())) == 1, "the same bytes are one object"
     keep_local(laptop.settings, f"claude:{told.session_id}", laptop.repo)
+    [remote] = load_remotes(laptop.settings).remotes
+    save_remote(laptop.settings, replace(remote, paused=True))
     assert laptop.sync().remotes[0].error is None
-    assert server.rows(people, project.number) == [(other_person,)]
+    assert server.rows(people, project.number) == [(other_person,)], "in a pause too"
     [(digest,)] = server.rows("SELECT digest FROM segments WHERE person=%s", other_person)
     assert b"walrus" in blobs.get(digest)

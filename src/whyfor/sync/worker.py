@@ -134,7 +134,8 @@ def refresh_outbox(settings: Settings, clock: Clock = SYSTEM_CLOCK) -> None:
         return
     reconcile(settings, decided, clock.now())
     for remote in decided.remotes:
-        RemotePass(settings, decided, replace(remote, paused=True), "", clock).run()
+        with suppress(WhyforError):  # what is known already can be shown
+            RemotePass(settings, decided, remote, "", clock).look()
 
 
 def reconcile(settings: Settings, decided: RemoteFile, now: int) -> None:
@@ -176,19 +177,28 @@ class RemotePass:
         self._took_back = False
         self._in_a_row = 0  # items that failed
 
+    def look(self) -> bool:
+        """Find what is to be sent, and send nothing; return whether the project is shared."""
+        with reading_local(self.settings) as store:
+            found = store.projects.find(self.remote.project)
+            if found is None or excluded(self.settings, store).is_project(self.remote.project):
+                return False
+            self.project = found[0]
+            self._look(store)
+        return True
+
     def run(self) -> RemoteReport:
         begun = self.clock.now()
         try:
-            with reading_local(self.settings) as store:
-                found = store.projects.find(self.remote.project)
-                if found is None or excluded(self.settings, store).is_project(self.remote.project):
-                    return self.report
-                self.project = found[0]
-                self._look(store)
+            if not self.look():
+                return self.report
             due = self._due()
-            if due and (self.remote.confirmed_at is None or self.remote.paused):
-                self.report.unconfirmed = len(due)
-            elif due:
+            if self.remote.confirmed_at is None or self.remote.paused:
+                # nothing more leaves, but what was sent may be taken back
+                stays = [item for item in due if item.kind not in (FORGET, RETRACT)]
+                self.report.unconfirmed = len(stays)
+                due = [item for item in due if item not in stays]
+            if due:
                 self._send(due)
         except WhyforError as error:
             self.report.error, self.report.hint = error.message, error.hint
