@@ -170,6 +170,16 @@ def test_lines_that_are_not_committed_are_replayed_too(
     given = cli("blame", "total.py", "--contents", str(buffer), "--json").json
     assert given["lines"][0]["commit"] is None
     assert _who(given) == {**_who(told), "# first": ("unknown", None, None)}
+    for chosen, wanted in {
+        "9": range(9, 19),
+        "9,": range(9, 19),
+        ",3": range(1, 4),
+        "9,+2": range(9, 11),
+        "9,-2": range(8, 10),
+        "9,8": range(8, 10),
+    }.items():
+        found = cli("blame", "total.py", "-L", chosen, "--json").json["lines"]
+        assert [line["line"] for line in found] == list(wanted), chosen
     done = cli("blame", "--porcelain", "total.py")
     assert done.code == 2
     assert "not committed" in done.err
@@ -244,6 +254,7 @@ def test_what_has_no_lines_to_tell_is_refused_with_a_reason(
         ("total.py", "--output=x"): "No such option",
         ("total.py:900",): "has only",
         ("total.py", "-L", "900,901", "HEAD"): "has only",
+        ("total.py", "-L", "bogus", "HEAD"): "git does not understand these options",
         ("nothing.py",): "is not in HEAD",
         ("total.py:9-3",): "names no lines",
     }

@@ -129,6 +129,8 @@ def _refusal(path: str, done: run.Answer) -> BadInput | NotFound:
             "git cannot read a list of commits to ignore",
             "See: git config --show-origin blame.ignoreRevsFile, and --ignore-revs-file",
         )
+    if reason.startswith("usage: "):
+        return BadInput("git does not understand these options", "See: whyfor blame --help")
     if done.code is None or not _RANGE.match(reason):
         return NotFound(f"git cannot blame {path}: {reason}", "See: git log -- FILE")
     said_short = reason.removeprefix("fatal: ")

@@ -102,7 +102,8 @@ class Answer(msgspec.Struct, frozen=True):
     def complaint(self) -> str:
         """Return the first error line that git printed, or a general message."""
         lines = self.err.decode("utf-8", "replace").strip().splitlines()
-        return lines[0] if lines else "git gave no reason"
+        told = [line for line in lines if not line.startswith("hint: ")]
+        return told[0] if told else "git gave no reason"
 
 
 NO_GIT = Answer(None, err=b"git is not installed")

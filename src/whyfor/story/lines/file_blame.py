@@ -58,7 +58,7 @@ LINES_MAX = 100_000  # of a file that are told at once
 _BYTES_MAX = 64 << 20
 _SESSIONS = 40  # that may have written what is not committed yet
 _LFS = "version https://git-lfs.github.com/spec/"
-_RANGE = re.compile(r"(\d+)(?:,(\+?)(\d+))?")
+_RANGE = re.compile(r"(\d+)|(\d*),([+-]?)(\d*)")
 _SEVERAL = "whyfor blame FILE -L 1,2000"
 
 
@@ -433,10 +433,12 @@ def chosen_lines(ranges: Sequence[str], total: int) -> list[int]:
             raise BadInput(
                 f"-L {text} needs a committed file", "Use numbers (-L 3,9), or name a revision."
             )
-        first = int(match[1])
-        last = int(match[3] or total)
-        if match[2]:
-            last = first + int(match[3]) - 1
+        first = int(match[1] or match[2] or 1)
+        last = int(match[4] or total)
+        if match[3] == "+":
+            last = first + last - 1
+        elif match[3] == "-":
+            first, last = max(1, first - last + 1), first
         if not 1 <= first <= max(1, total):
             raise BadInput(f"the file has only {total} lines", "Give a smaller number.")
         found.update(range(min(first, last), min(max(first, last), total) + 1))
