@@ -16,7 +16,7 @@ from tests.transcripts import Transcript
 from whyfor.config import Settings
 from whyfor.model.query import Filters
 from whyfor.privacy.samples import expand
-from whyfor.recall.embeddings import index, likeness, models
+from whyfor.recall.embeddings import encoder, index, models
 from whyfor.recall.embeddings import settings as semantic
 from whyfor.recall.embeddings.encoder import OnnxEncoder
 from whyfor.store.open import reading
@@ -87,7 +87,7 @@ def test_words_that_are_there_need_no_model(
     def never(*_: object) -> None:
         raise AssertionError("the model was loaded")
 
-    monkeypatch.setattr(likeness, "open_encoder", never)
+    monkeypatch.setattr(encoder, "open_encoder", never)
     assert found(cli, "throttle the failed logins") == [sessions[0]]
 
 
