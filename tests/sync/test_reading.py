@@ -215,7 +215,7 @@ def test_without_its_server_a_command_answers_within_a_second_more(mates: Mates,
             begun = time.monotonic()
             done = cli(*command)
             # a second of patience; the rest is what a busy machine takes longer
-            assert time.monotonic() - begun < 3 * plain[command] + 2.5, command
+            assert time.monotonic() - begun < 5 * plain[command] + 6, command
             assert "server" in done.err or "walrus" in done.out, (command, done)
         shutil.rmtree(folder)
         for command in (("blame", "notes.txt"), ("why", "notes.txt:1"), ("show", mates.sha)):
