@@ -221,10 +221,10 @@ def resumed_copy(desk: Desk, agent: Agent) -> Request:
     made = json.loads(desk.whyfor("restore", "--yes", "--json"))
     taken_in, _, resume = made["command"].partition(" && ")
     if resume:
-        done = run_clean(shlex.split(taken_in), desk.repo, agent.env, 60, PATIENCE)
+        done = run_clean(shlex.split(taken_in), desk.repo, agent.env, 180, PATIENCE)
         assert done.code == 0, done
     agent.model.add(Say("Here I am again."))
-    run = agent.resume(made["session_id"], "Go on", grace=PATIENCE)
+    run = agent.resume(made["session_id"], "Go on", timeout=180, grace=PATIENCE)
     assert (run.code, run.session_id) == (0, made["session_id"]), run
     return agent.model.main_requests[-1]
 
