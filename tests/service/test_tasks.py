@@ -298,7 +298,11 @@ def test_everything_can_be_narrowed_to_a_task(
     assert json.loads(cli("stats", "--task", "tw-1", "--json").out)["sessions"] == 1
     commits = json.loads(cli("log", "--task", "tw-1", "--json").out)
     assert [one["subject"] for one in commits] == ["Print one"]
-    assert "no task is called" in cli("sessions", "--task", "tw-9").err
+    told = json.loads(cli("feed", "--task", "TW-1", "--json").out)
+    assert {one["session_id"] for one in told} == {worker.id}
+    assert {one["kind"] for one in told} >= {"prompt", "commit"}
+    for verb in ("sessions", "feed"):
+        assert "no task is called" in cli(verb, "--task", "tw-9").err
     assert task(cli, "tw-1")["commits"][0]["subject"] == "Print one"
 
 

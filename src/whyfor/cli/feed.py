@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whyfor import config
-from whyfor.cli.filters import agent_option, project_option, since_option
+from whyfor.cli.filters import agent_option, project_option, since_option, task_option
 from whyfor.cli.render import (
     agent as agent_mark,
 )
@@ -49,6 +49,7 @@ _STYLE = {
 @since_option
 @project_option
 @agent_option
+@task_option
 @click.option(
     "--kind", "kinds", multiple=True, type=click.Choice(WORK_KINDS), help="Only these; repeatable."
 )
@@ -64,6 +65,7 @@ def command(
     since: str | None,
     project: str | None,
     agent: str | None,
+    task: str | None,
     kinds: tuple[str, ...],
     only: str | None,
     limit: int,
@@ -87,6 +89,7 @@ def command(
         kinds=tuple(kind for kind in WORK_KINDS if kind in kinds),
         project=project,
         agent=agent,
+        task=task,
         only=next((state for state in WORK_STATES if state == only), ""),
         limit=limit,
     )

@@ -49,6 +49,7 @@ class WorkQuery(msgspec.Struct, frozen=True, kw_only=True):
     kinds: tuple[WorkKind, ...] = ()  # empty: all
     project: str | None = None  # part of its identity
     agent: str | None = None
+    task: str | None = None  # of sessions that worked on it, and commits that came of that
     only: WorkState = ""  # of sessions that wait for a person, run tests, or had failures
     limit: int = 50
 

@@ -21,6 +21,7 @@ from whyfor.model.work_feed import FailedEvent, WorkEntry, WorkKind, WorkQuery
 from whyfor.store.open import LocalStore, reading_local
 from whyfor.story.attention.marks import read_marks
 from whyfor.story.failures import kind_of
+from whyfor.story.tasks.board import require_key
 
 POLL = 1.0  # seconds between two looks while it is followed
 DEFAULT = DAY
@@ -37,11 +38,10 @@ def work_feed(settings: Settings, query: WorkQuery) -> list[WorkEntry]:
 
 def _found(settings: Settings, query: WorkQuery) -> list[WorkEntry]:
     names = _chosen(settings, query)
-    try:
-        with reading_local(settings) as store:
-            entries = list(_entries(store, query))
-    except NotFound:  # nothing was read yet
+    if not settings.database.exists():  # nothing was read yet
         return []
+    with reading_local(settings) as store:
+        entries = list(_entries(store, query))
     if query.only == "failing":
         names = {_name(one) for one in entries if one.kind == "failure"}
     kept = [one for one in entries if _fits(one, query) and (names is None or _name(one) in names)]
@@ -116,14 +116,17 @@ def _fits(entry: WorkEntry, query: WorkQuery) -> bool:
 
 
 def _entries(store: LocalStore, query: WorkQuery) -> Iterator[WorkEntry]:
-    filters = Filters(agent=query.agent, since=query.since)
+    task = require_key(store, query.task) if query.task else None
+    filters = Filters(agent=query.agent, since=query.since, task=task)
     sessions = store.sessions.matching(filters, limit=_SESSIONS, subagents=False)
     for session in sessions:
         if session.parent_session_id is None:
             yield from _of_session(store, session, query.since)
-    yield from _approvals(store, query)
-    yield from _commits(store, query)
-    yield from _attention(store, query, sessions)
+    yield from _commits(store, filters, query.limit)
+    names = {session.name for session in sessions}
+    for entry in (*_approvals(store, query), *_attention(store, query, sessions)):
+        if not query.task or _name(entry) in names:
+            yield entry
 
 
 def _of_session(store: LocalStore, session: Session, since: int) -> Iterator[WorkEntry]:
@@ -190,8 +193,8 @@ def _approvals(store: LocalStore, query: WorkQuery) -> Iterator[WorkEntry]:
         )
 
 
-def _commits(store: LocalStore, query: WorkQuery) -> Iterator[WorkEntry]:
-    found = store.search.commits([], Filters(agent=query.agent, since=query.since), query.limit)
+def _commits(store: LocalStore, filters: Filters, limit: int) -> Iterator[WorkEntry]:
+    found = store.search.commits([], filters, limit)
     stories = store.checkpoints.of_commits([commit.sha for commit in found])
     for commit in found:
         parts = stories[commit.sha].parts if commit.sha in stories else []
