@@ -154,7 +154,7 @@ class StoryPacker:
             own = source.session_id == chosen.session.session_id
             name = f"{source.agent}:{source.session_id}"
             reading = SourceReading(source, chosen if own else None, seqs)
-            reading.wanted = _named_by(name, told)
+            reading.wanted = events_named_by(name, told)
             reading.read(self._lines(source))
             yield reading
 
@@ -421,7 +421,7 @@ def _is_mentioned(package: SourcePackage, main: bytes) -> bool:
     return package.path.rsplit("/", 1)[-1].encode() in main
 
 
-def _named_by(name: str, told: Iterable[Checkpoint]) -> set[int]:
+def events_named_by(name: str, told: Iterable[Checkpoint]) -> set[int]:
     """Return the events of a session that checkpoints name."""
     found: set[int] = set()
     for checkpoint in told:
@@ -434,7 +434,7 @@ def _named_by(name: str, told: Iterable[Checkpoint]) -> set[int]:
 
 
 def _named_events(session: Session, told: Iterable[Checkpoint]) -> set[int]:
-    return _named_by(session.name, told)
+    return events_named_by(session.name, told)
 
 
 def named_events(part: Part) -> set[int]:

@@ -24,7 +24,7 @@ from whyfor.store.journal import NoteEntry
 from whyfor.store.objects import ObjectBlobs, open_objects
 from whyfor.store.shared import ProjectCopy, reading_project, writing_project
 from whyfor.story.tasks.scan import scan_tasks
-from whyfor.sync.package import named_events
+from whyfor.sync.package import events_named_by
 from whyfor.sync.receive import UploadReceiver
 from whyfor.team.settings import TeamSettings
 
@@ -132,7 +132,7 @@ def _stories(copy: ProjectCopy, person: int) -> Iterator[StoryUpload]:
             keys: dict[str, dict[int, int]] = {}
             for checkpoint in some:
                 for part in checkpoint.parts:
-                    named = named_events(part)
+                    named = events_named_by(part.name, [checkpoint])
                     found = store.uploads.event_keys(person, part.agent, part.session_id, named)
                     keys.setdefault(part.name, {}).update(found)
             yield StoryUpload("export", "", (), tuple(some), keys)

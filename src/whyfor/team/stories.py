@@ -28,7 +28,7 @@ from whyfor.recall.remember import remember_waiting
 from whyfor.store.objects import ObjectBlobs
 from whyfor.store.protocol import TeamStore
 from whyfor.story.tasks.scan import scan_tasks
-from whyfor.sync.package import named_events
+from whyfor.sync.package import events_named_by
 from whyfor.sync.receive import OBJECT_MAX, UploadReceiver
 from whyfor.team.access import ProjectAccess
 from whyfor.team.resources import TeamResources
@@ -213,7 +213,7 @@ def _told(store: TeamStore, story: SharedStory, *, sources: bool) -> SharedStory
     machine = next((each.machine for each in found.values()), "")
     keys = {}
     for part in story.checkpoint.parts:
-        named = named_events(part)
+        named = events_named_by(part.name, [story.checkpoint])
         keys[part.name] = store.uploads.event_keys(story.person, part.agent, part.session_id, named)
     return replace(story, machine=machine, sources=tuple(found.values()), keys=keys)
 
