@@ -23,7 +23,8 @@ def note(settings: Settings, cwd: Path, commit: str | None, said: Note) -> Check
         raise BadInput(f"no such tag: {said.tag}", f"Tags: {', '.join(TAGS)}.")
     if said == Note():
         raise BadInput(
-            "nothing to note", 'Say e.g.: whyfor note --title "Retry with backoff" --tag BUGFIX'
+            "nothing to note",
+            'Say e.g.: whyfor note --title "Retry with backoff" --intent "One run in ten failed"',
         )
     with reading(settings) as library:
         here = name_place(cwd)
