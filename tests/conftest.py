@@ -143,14 +143,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is slow. What looks at the whole repository begins first: it takes long, and
-    would else be waited for at the end."""
+    """Mark what is slow. What looks at the whole repository begins first, then the agent that
+    starts slowest: they take long, and would else be waited for at the end."""
     tests = REPOSITORY / "tests"
     for item in items:
         name = item.path.relative_to(tests).as_posix()
         if any(fnmatch(name, pattern) for pattern in SLOW):
             item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: item.path.parent != tests)
+    items.sort(key=lambda item: (item.path.parent != tests, "[opencode" not in item.name))
 
 
 @pytest.fixture(autouse=True)
