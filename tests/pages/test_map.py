@@ -10,10 +10,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.story.links.workshop import Agent, Clock, Repo, body
-from whyfor.model.branch_map import BY_HAND
+from whyfor.model.branch_map import BY_HAND, COMMITS, FILES, SOURCES
 from whyfor.model.errors import NotFound
 from whyfor.service.ingest import ingest
-from whyfor.service.map_page import COMMITS, FILES, SOURCES, MapQuery, map_page
+from whyfor.service.map_page import MapQuery, map_page
 
 from .browser import NARROW, Site, no_sideways
 from .conftest import Home

@@ -6,6 +6,8 @@ import msgspec
 
 from whyfor.model.sessions import Project
 
+SOURCES, COMMITS, FILES = 12, 20, 40  # that are drawn at most
+BRANCHES = 100  # that are offered
 BY_HAND = "by-hand"
 
 

@@ -14,7 +14,11 @@ from whyfor.git.line_changes import read_line_changes
 from whyfor.git.place import shallow_edge
 from whyfor.git.run import ask
 from whyfor.model.branch_map import (
+    BRANCHES,
     BY_HAND,
+    COMMITS,
+    FILES,
+    SOURCES,
     BranchMap,
     MapBand,
     MapCommit,
@@ -34,8 +38,6 @@ from whyfor.story.lines.known_lines import lines_of_stories, story_parts
 from whyfor.story.lines.turn_authors import TurnReader
 from whyfor.story.repositories import Repository, repository_of
 
-SOURCES, COMMITS, FILES = 12, 20, 40  # that are drawn at most
-_BRANCHES = 100
 _OPEN = 3  # sessions without a commit that are shown
 
 
@@ -98,7 +100,7 @@ class _MapReader:
 
     @cached_property
     def branches(self) -> list[str]:
-        options = ("--sort=-committerdate", f"--count={_BRANCHES}", "--format=%(refname:lstrip=2)")
+        options = ("--sort=-committerdate", f"--count={BRANCHES}", "--format=%(refname:lstrip=2)")
         return (ask(self.folder, "for-each-ref", *options, "refs/heads") or "").splitlines()
 
     def map(self) -> BranchMap:

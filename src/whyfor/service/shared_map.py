@@ -12,6 +12,10 @@ from collections.abc import Container, Iterator, Sequence
 import msgspec
 
 from whyfor.model.branch_map import (
+    BRANCHES,
+    COMMITS,
+    FILES,
+    SOURCES,
     BranchMap,
     MapBand,
     MapCommit,
@@ -26,8 +30,6 @@ from whyfor.model.sessions import Project, Session
 from whyfor.store.open import OpenStore
 from whyfor.story.lines.turn_authors import TurnReader
 
-SOURCES, COMMITS, FILES = 12, 20, 40  # that are drawn at most
-_BRANCHES = 100
 _LOOKED = 2_000  # commits with a story among which those of a branch are looked for
 
 
@@ -35,7 +37,7 @@ def shared_map(library: OpenStore, identity: str, branch: str, session: str) -> 
     """Return the map of a branch that sessions were on, else of all commits. Raises NotFound for an
     unknown project."""
     number, project = _project(library, identity)
-    branches = library.listing.branches(ListFilter(projects=(number,)), _BRANCHES)
+    branches = library.listing.branches(ListFilter(projects=(number,)), BRANCHES)
     newest = library.checkpoints.kept_since(number, 0, _LOOKED)
     if branch:
         marks = library.checkpoints.known(newest)
