@@ -30,6 +30,7 @@ class ScriptedModel:
         # hosts an agent tried to reach through us, its only way out; every one was refused
         self.outside: list[str] = []
         self._steps = deque(steps)
+        self._prompted: dict[str, Step] = {}
         self._lock = threading.Lock()
         self._server = _Server(self)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -37,6 +38,11 @@ class ScriptedModel:
     def add(self, *steps: Step) -> None:
         with self._lock:
             self._steps.extend(steps)
+
+    def answer_prompt(self, prompt: str, step: Step) -> None:
+        """Answer this prompt with a step, however often it is asked: agents try again."""
+        with self._lock:
+            self._prompted[prompt] = step
 
     def forget_script(self) -> None:
         """Leave out what has not been said yet."""
@@ -72,6 +78,10 @@ class ScriptedModel:
             self.requests.append(request)
             if not request.main:
                 return ASIDE
+            newest = request.newest()
+            for prompt, step in self._prompted.items():
+                if prompt in newest:
+                    return step
             return self._steps.popleft() if self._steps else DONE
 
 

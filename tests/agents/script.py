@@ -111,6 +111,15 @@ class Request:
         """All that one role said so far, in one string to search in."""
         return "\n".join(message.text for message in self.history if message.role == role)
 
+    def newest(self) -> str:
+        """What came since the model's last words."""
+        found: list[str] = []
+        for message in reversed(self.history):
+            if message.role == "assistant":
+                break
+            found.append(message.text)
+        return "\n".join(reversed(found))
+
 
 Answer = Reply | Fail
 Step = Part | Answer | Callable[[Request], Answer]

@@ -174,7 +174,8 @@ class CodexDesk:
     def ask(self, name: str) -> None:
         self.asked += 1
         asked = {"sandbox_permissions": "require_escalated", "justification": "Touch it"}
-        self.bare.model.add(Call("exec_command", {"cmd": f"touch {name}.txt", **asked}))
+        call = Call("exec_command", {"cmd": f"touch {name}.txt", **asked})
+        self.bare.model.answer_prompt(f"Touch the {name}", call)
         self.terminal.press(f"Touch the {name}")
         self.terminal.see(f"the {name}")
         self.terminal.press("\r")
