@@ -22,7 +22,6 @@ from whyfor.config import Settings
 from whyfor.model.checkpoints import Checkpoint, Part
 from whyfor.model.errors import NotRedacted
 from whyfor.model.findings import Record, Sink
-from whyfor.model.sessions import Session
 from whyfor.model.sources import Source, UnparsedRecord
 from whyfor.model.sync import SessionUpload, SharedNote, StoryUpload, UploadedSegment
 from whyfor.privacy.engine import Engine
@@ -122,7 +121,7 @@ class StoryPacker:
         return StoryPackage(sources, named, keys, noted, stated, redacted, self.rules)
 
     def _session(self, chosen: SessionSelection, told: list[Checkpoint]) -> list[SourcePackage]:
-        wanted = _named_events(chosen.session, told)
+        wanted = events_named_by(chosen.session.name, told)
         sign = msgspec.json.encode((chosen.last, chosen.withheld, sorted(wanted))).hex()
         known = self._packed.get((chosen.session.name, sign))
         if known is None:
@@ -427,17 +426,13 @@ def events_named_by(name: str, told: Iterable[Checkpoint]) -> set[int]:
     for checkpoint in told:
         for part in checkpoint.parts:
             if part.name == name:
-                found |= named_events(part)
+                found |= _named_events(part)
         for changed in checkpoint.files:
             found |= {one.seq for one in changed.written if one.session == name and one.seq}
     return found
 
 
-def _named_events(session: Session, told: Iterable[Checkpoint]) -> set[int]:
-    return events_named_by(session.name, told)
-
-
-def named_events(part: Part) -> set[int]:
+def _named_events(part: Part) -> set[int]:
     """Return the events of a session that a part names."""
     found = {part.first, part.last, part.cut}
     for first, last in part.pieces:
